@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  What differs between the supported versions of PostgreSQL.
+ *
+ * The only place that looks at PG_VERSION_NUM.  One block per symbol: the
+ * newest behaviour under its normal name, or under a name of ours beginning
+ * with compat_, older versions adapted to it, and the version from which the
+ * block can go.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_BASE_COMPAT_H
+#define SHARD_FDW_BASE_COMPAT_H
+
+#include "pg_config.h"
+
+/* varlena macros have a header of their own; until 15 is gone */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* PGDLLEXPORT makes a symbol visible by itself; until 15 is gone */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#endif
+
+/* module magic with name and version; until 17 is gone */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_MODULE_MAGIC(name_, version_) \
+	PG_MODULE_MAGIC_EXT(.name = (name_), .version = (version_))
+#else
+#define COMPAT_MODULE_MAGIC(name_, version_) PG_MODULE_MAGIC
+#endif
+
+/* a wait event set that lives as long as the session; until 16 is gone */
+#if PG_VERSION_NUM >= 170000
+#define compat_create_wait_event_set(nevents) CreateWaitEventSet(NULL, (nevents))
+#else
+#define compat_create_wait_event_set(nevents) \
+	CreateWaitEventSet(TopMemoryContext, (nevents))
+#endif
+
+/* names of our own for wait events; until 16 is gone */
+#if PG_VERSION_NUM >= 170000
+#define compat_wait_event(name_) WaitEventExtensionNew(name_)
+#else
+#define compat_wait_event(name_) PG_WAIT_EXTENSION
+#endif
+
+/* the id argument of a syscache callback; until 18 is gone */
+#if PG_VERSION_NUM >= 190000
+#define CompatSysCacheId SysCacheIdentifier
+#else
+#define CompatSysCacheId int
+#endif
+
+/* temporary files raise on failure and take void pointers; until 15 is gone */
+#if PG_VERSION_NUM >= 160000
+#define compat_buffile_write(file, ptr, size) BufFileWrite(file, ptr, size)
+#define compat_buffile_read(file, ptr, size) \
+	BufFileReadMaybeEOF(file, ptr, size, true)
+#else
+#define compat_buffile_write(file, ptr, size) \
+	BufFileWrite(file, unconstify(void *, (const void *) (ptr)), size)
+#define compat_buffile_read(file, ptr, size) BufFileRead(file, ptr, size)
+#endif
+
+#endif							/* SHARD_FDW_BASE_COMPAT_H */

@@ -1,0 +1,347 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_conn.c
+ *	  One connection to a shard: opening, failing, closing.
+ *
+ * Everything is done without blocking; remote_wait.c calls
+ * remote_conn_poll() when libpq's socket is ready.  Pipeline mode is entered
+ * as soon as the connection is up and never left: libpq breaks when it is
+ * entered before.
+ *
+ * Replay.  A connection that was idle may be dead without anybody knowing.
+ * When it fails before the first answer to what was queued since
+ * remote_conn_allow_replay(), nothing of that has taken effect for good (the
+ * transaction it belongs to was never committed), so it is opened anew and
+ * the same requests are sent again, once.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <poll.h>
+
+#include "storage/fd.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "base/settings.h"
+#include "remote/remote_internal.h"
+
+/*
+ * A shard from version 14 on notices by itself, within this time, that we
+ * are gone while it runs something for us.
+ */
+#define CLIENT_CHECK_VERSION 140000
+#define CLIENT_CHECK_SQL "SET client_connection_check_interval = '2s'"
+
+static void
+ignore_notice(void *arg, const PGresult *res)
+{
+}
+
+static RemoteConn *
+alloc_conn(void)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+												  "shard_fdw connection",
+												  ALLOCSET_DEFAULT_SIZES);
+	RemoteConn *conn = MemoryContextAllocZero(context, sizeof(RemoteConn));
+
+	conn->context = context;
+	conn->state = REMOTE_CONN_IDLE;
+	dlist_init(&conn->fifo);
+	dlist_init(&conn->finished);
+	return conn;
+}
+
+RemoteConn *
+remote_conn_create(Oid userid, Oid serverid)
+{
+	ForeignServer *server = GetForeignServer(serverid);
+	UserMapping *user = GetUserMapping(userid, serverid);
+	RemoteConn *conn = alloc_conn();
+	MemoryContext old_context = MemoryContextSwitchTo(conn->context);
+
+	PG_TRY();
+	{
+		conn->userid = userid;
+		conn->serverid = serverid;
+		conn->server_name = pstrdup(server->servername);
+		conn->options = remote_options_build(server, user);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old_context);
+		MemoryContextDelete(conn->context);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old_context);
+	return conn;
+}
+
+RemoteConn *
+remote_conn_create_side(const RemoteConn *conn)
+{
+	RemoteConn *side = alloc_conn();
+
+	/* the parameters stay with the main connection, which lives longer */
+	side->userid = conn->userid;
+	side->serverid = conn->serverid;
+	side->server_name = conn->server_name;
+	side->options = conn->options;
+	return side;
+}
+
+void
+remote_conn_open(RemoteConn *conn)
+{
+	if (conn->state != REMOTE_CONN_IDLE)
+		return;
+	if (!AcquireExternalFD())
+	{
+		remote_conn_fail(conn, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+						 NULL, "There are too many open files on the local server.",
+						 NULL);
+		return;
+	}
+	conn->pg = PQconnectStartParams(conn->options->keywords,
+									conn->options->values, false);
+	if (conn->pg == NULL)
+		ReleaseExternalFD();
+	conn->state = REMOTE_CONN_CONNECTING;
+	conn->generation++;
+	conn->poll_status = PGRES_POLLING_WRITING;
+	conn->connect_deadline = conn->options->connect_timeout_ms <= 0 ? 0 :
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+									conn->options->connect_timeout_ms);
+	if (conn->pg == NULL || PQstatus(conn->pg) == CONNECTION_BAD)
+		remote_conn_fail(conn, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+						 NULL, conn->pg ? PQerrorMessage(conn->pg) : "out of memory",
+						 NULL);
+}
+
+static void
+connection_is_up(RemoteConn *conn)
+{
+	if (conn->options->needs_own_password && !PQconnectionUsedPassword(conn->pg))
+	{
+		remote_conn_fail(conn, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
+						 "password or GSSAPI delegated credentials required",
+						 "Non-superuser cannot connect if the server does not request a password or use GSSAPI with delegated credentials.",
+						 "Target server's authentication method must be changed or password_required=false set in the user mapping attributes.");
+		return;
+	}
+	PQsetNoticeReceiver(conn->pg, ignore_notice, NULL);
+	if (PQsetnonblocking(conn->pg, 1) != 0 || PQenterPipelineMode(conn->pg) != 1)
+	{
+		remote_conn_fail(conn, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+						 NULL, PQerrorMessage(conn->pg), NULL);
+		return;
+	}
+	conn->state = REMOTE_CONN_READY;
+	conn->generation++;
+	conn->stats.connects++;
+	conn->last_activity = GetCurrentTimestamp();
+	if (PQserverVersion(conn->pg) >= CLIENT_CHECK_VERSION)
+		remote_request_insert_setup(conn, CLIENT_CHECK_SQL);
+}
+
+/*
+ * Is the event that the connection attempt waits for there?  Polling libpq
+ * without it would make it take an unfinished connect for a finished one.
+ */
+static bool
+is_poll_event_there(RemoteConn *conn)
+{
+	struct pollfd pfd;
+
+	pfd.fd = PQsocket(conn->pg);
+	pfd.events = conn->poll_status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+	pfd.revents = 0;
+	return pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
+}
+
+void
+remote_conn_poll(RemoteConn *conn)
+{
+	while (conn->state == REMOTE_CONN_CONNECTING && is_poll_event_there(conn))
+	{
+		conn->poll_status = PQconnectPoll(conn->pg);
+		conn->generation++;
+		if (conn->poll_status == PGRES_POLLING_OK)
+			connection_is_up(conn);
+		else if (conn->poll_status == PGRES_POLLING_FAILED)
+			remote_conn_fail(conn,
+							 ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+							 NULL, PQerrorMessage(conn->pg), NULL);
+	}
+	if (conn->state == REMOTE_CONN_CONNECTING && conn->connect_deadline != 0 &&
+		GetCurrentTimestamp() >= conn->connect_deadline)
+		remote_conn_fail(conn, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+						 NULL, "timeout expired", NULL);
+}
+
+static void
+set_text(char **target, RemoteConn *conn, const char *value)
+{
+	if (*target)
+		pfree(*target);
+	*target = value ? MemoryContextStrdup(conn->context, value) : NULL;
+	if (*target)
+	{
+		int			length = strlen(*target);
+
+		while (length > 0 && (*target)[length - 1] == '\n')
+			(*target)[--length] = '\0';
+	}
+}
+
+/*
+ * Closes the socket and forgets all that depended on the session.
+ */
+static void
+drop_session(RemoteConn *conn)
+{
+	remote_wait_forget(conn);
+	if (conn->pg)
+	{
+		PQfinish(conn->pg);
+		ReleaseExternalFD();
+		conn->pg = NULL;
+	}
+	conn->generation++;
+	conn->nsent = 0;
+	conn->is_segment_open = false;
+	conn->has_unsent_output = false;
+	conn->has_unwaited_flush = false;
+	remote_result_unref(conn->segment_error);
+	conn->segment_error = NULL;
+	remote_statement_forget_all(conn);
+}
+
+void
+remote_conn_fail(RemoteConn *conn, int sqlstate, const char *message,
+				 const char *detail, const char *hint)
+{
+	bool		was_ready = conn->state == REMOTE_CONN_READY;
+
+	conn->lost_sqlstate = sqlstate;
+	set_text(&conn->lost_message, conn, message);
+	set_text(&conn->lost_detail, conn, detail);
+	set_text(&conn->lost_hint, conn, hint);
+	drop_session(conn);
+	if (was_ready && conn->is_replay_armed)
+	{
+		conn->is_replay_armed = false;
+		conn->state = REMOTE_CONN_IDLE;
+		remote_request_lose_all(conn, true);
+		if (!dlist_is_empty(&conn->fifo))
+			remote_conn_open(conn);
+		return;
+	}
+	conn->stats.errors++;
+	conn->state = REMOTE_CONN_LOST;
+	remote_request_lose_all(conn, false);
+}
+
+void
+remote_conn_close_noerror(RemoteConn *conn)
+{
+	if (conn->state == REMOTE_CONN_IDLE && dlist_is_empty(&conn->fifo))
+		return;
+	conn->lost_sqlstate = ERRCODE_CONNECTION_FAILURE;
+	set_text(&conn->lost_message, conn, NULL);
+	set_text(&conn->lost_detail, conn, "The connection was closed.");
+	set_text(&conn->lost_hint, conn, NULL);
+	drop_session(conn);
+	conn->is_replay_armed = false;
+	conn->state = REMOTE_CONN_LOST;
+	remote_request_lose_all(conn, false);
+}
+
+void
+remote_conn_free_noerror(RemoteConn *conn)
+{
+	remote_conn_close_noerror(conn);
+	remote_request_orphan_level_noerror(conn, 0);
+	MemoryContextDelete(conn->context);
+}
+
+void
+remote_conn_reset_noerror(RemoteConn *conn)
+{
+	if (conn->state == REMOTE_CONN_LOST)
+		conn->state = REMOTE_CONN_IDLE;
+}
+
+RemoteConnState
+remote_conn_state(const RemoteConn *conn)
+{
+	return conn->state;
+}
+
+const char *
+remote_conn_server_name(const RemoteConn *conn)
+{
+	return conn->server_name;
+}
+
+Oid
+remote_conn_serverid(const RemoteConn *conn)
+{
+	return conn->serverid;
+}
+
+Oid
+remote_conn_userid(const RemoteConn *conn)
+{
+	return conn->userid;
+}
+
+int
+remote_conn_backend_pid(const RemoteConn *conn)
+{
+	return conn->state == REMOTE_CONN_READY ? PQbackendPID(conn->pg) : 0;
+}
+
+int
+remote_conn_server_version(const RemoteConn *conn)
+{
+	return conn->state == REMOTE_CONN_READY ? PQserverVersion(conn->pg) : 0;
+}
+
+const RemoteConnStats *
+remote_conn_stats(const RemoteConn *conn)
+{
+	return &conn->stats;
+}
+
+pgsocket
+remote_conn_socket(const RemoteConn *conn)
+{
+	return conn->pg ? PQsocket(conn->pg) : PGINVALID_SOCKET;
+}
+
+void
+remote_conn_allow_replay(RemoteConn *conn)
+{
+	/* a connection just opened, or still to be opened, needs none */
+	conn->is_replay_armed = conn->state == REMOTE_CONN_READY;
+}
+
+bool
+remote_conn_is_closed_by_peer(RemoteConn *conn)
+{
+	struct pollfd pfd;
+
+	if (conn->state != REMOTE_CONN_READY)
+		return conn->state == REMOTE_CONN_LOST;
+	pfd.fd = PQsocket(conn->pg);
+	pfd.events = POLLRDHUP;
+	pfd.revents = 0;
+	return poll(&pfd, 1, 0) > 0 &&
+		(pfd.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}

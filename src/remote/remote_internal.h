@@ -1,0 +1,190 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_internal.h
+ *	  What the modules of src/remote share, and nobody else sees.
+ *
+ * Who changes what: remote_conn.c opens and closes and alone changes
+ * RemoteConn.state; remote_request.c alone changes the FIFO and the state of
+ * requests; remote_wait.c alone waits; remote_rows.c keeps the rows of a
+ * stream that nobody has taken yet.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_REMOTE_REMOTE_INTERNAL_H
+#define SHARD_FDW_REMOTE_REMOTE_INTERNAL_H
+
+#include "libpq-fe.h"
+
+#include "lib/ilist.h"
+#include "storage/buffile.h"
+#include "storage/latch.h"
+#include "utils/hsearch.h"
+
+#include "remote/remote_conn.h"
+#include "remote/remote_options.h"
+#include "remote/remote_request.h"
+
+struct RemoteResult
+{
+	int			refcount;
+	PGresult   *pgres;			/* NULL for a row read back from a spool */
+	int			nfields;		/* of such a row; its values follow */
+	char	  **values;			/* NULL is SQL NULL */
+	int		   *lengths;
+};
+
+/* A prepared statement on the shard, or a text on its way to become one. */
+typedef struct RemoteStatement
+{
+	uint64		key;			/* hash key: hash of text and types */
+	char	   *sql;
+	uint32		number;			/* its name is shard_fdw_<number> */
+	uint32		uses;
+	uint64		last_use;		/* value of RemoteConn.use_clock */
+	bool		is_prepared;	/* the shard has confirmed it */
+	uint64		pending_segment;	/* segment that prepares it, 0 if none */
+} RemoteStatement;
+
+typedef enum RemoteRequestKind
+{
+	REMOTE_KIND_QUERY,
+	REMOTE_KIND_PREPARE,		/* internal: Parse of a named statement */
+	REMOTE_KIND_SYNC			/* internal: end of a segment */
+} RemoteRequestKind;
+
+/* Rows of a stream that have arrived and have not been taken. */
+typedef struct RemoteRows
+{
+	PGresult  **held;			/* oldest first */
+	int			nheld;
+	int			max_held;		/* allocated size of held */
+	int			next_held;		/* position in held of the next to take */
+	Size		held_bytes;
+	BufFile    *spool;			/* rows that came after the held ones */
+	uint64		spooled;		/* rows written to and not read from it */
+	int			read_file;
+	off_t		read_offset;
+	int			write_file;
+	off_t		write_offset;
+	MemoryContext row_context;	/* of the row read back last */
+} RemoteRows;
+
+struct RemoteRequest
+{
+	dlist_node	node;			/* in fifo until final, then in finished */
+	RemoteConn *conn;
+	MemoryContext context;
+	RemoteRequestKind kind;
+	RemoteRequestState state;
+	RemoteRequestState outcome; /* state it will get with its last answer */
+	int			owner_level;
+	bool		is_released;
+	bool		is_replayable;	/* may be sent again over a new connection */
+	RemoteQuery query;			/* deep copy */
+	RemoteStatement *statement; /* what it prepares or executes, or NULL */
+	RemoteRequestObserver observer;
+	void	   *observer_arg;
+	RemoteResult *result;
+	char	   *culprit_sql;	/* of the statement that failed, if another */
+	RemoteResult *taken;		/* what remote_request_next() returned last */
+	RemoteRows	rows;
+	uint64		nrows;
+	uint64		nbytes;
+};
+
+struct RemoteConn
+{
+	MemoryContext context;
+	Oid			userid;
+	Oid			serverid;
+	char	   *server_name;
+	RemoteOptions *options;
+
+	RemoteConnState state;
+	PGconn	   *pg;				/* NULL when IDLE or LOST */
+	PostgresPollingStatusType poll_status;	/* while CONNECTING */
+	TimestampTz connect_deadline;	/* 0: none */
+	uint64		generation;		/* changes with every socket */
+	WaitEventSet *wait_set;		/* latch and this socket, once READY */
+	uint64		wait_set_generation;
+
+	dlist_head	fifo;			/* requests not final, in order */
+	dlist_head	finished;		/* final ones not released */
+	int			nsent;			/* requests in state SENT */
+	uint64		nfinal;			/* requests that got final so far */
+	uint64		segment;		/* number of the segment being sent */
+	bool		is_segment_open;	/* something sent since the last Sync */
+	bool		is_replay_armed;	/* see remote_conn_allow_replay() */
+	bool		has_unsent_output;	/* PQflush() said so */
+	bool		has_unwaited_flush; /* for counting trips */
+	RemoteResult *segment_error;	/* of the segment being answered */
+	char	   *segment_error_sql;
+
+	HTAB	   *statements;
+	uint32		next_statement;
+	uint64		use_clock;
+
+	int			lost_sqlstate;	/* why it was lost */
+	char	   *lost_message;
+	char	   *lost_detail;
+	char	   *lost_hint;
+	TimestampTz last_activity;	/* last byte received, or last send */
+	RemoteConnStats stats;
+};
+
+/* ---- remote_result.c ---- */
+extern RemoteResult *remote_result_create(PGresult *pgres);
+extern RemoteResult *remote_result_share(RemoteResult *result);
+extern void remote_result_unref(RemoteResult *result);
+extern bool remote_result_is_fatal(const RemoteResult *result);
+
+/* ---- remote_rows.c ---- */
+extern void remote_rows_add(RemoteRequest *request, PGresult *pgres);
+extern bool remote_rows_is_empty(const RemoteRequest *request);
+extern RemoteResult *remote_rows_take(RemoteRequest *request);
+extern void remote_rows_clear(RemoteRequest *request);
+
+/* ---- remote_statement.c ---- */
+extern RemoteStatement *remote_statement_lookup(RemoteConn *conn,
+												const RemoteQuery *query);
+extern void remote_statement_name(const RemoteStatement *statement, char *buf);
+extern void remote_statement_forget_all(RemoteConn *conn);
+extern RemoteStatement *remote_statement_victim(RemoteConn *conn);
+extern void remote_statement_remove(RemoteConn *conn,
+									RemoteStatement *statement);
+
+/* ---- remote_conn.c ---- */
+
+/* Drives CONNECTING; is_socket_ready: the awaited event has happened. */
+extern void remote_conn_poll(RemoteConn *conn);
+
+/*
+ * The connection has failed: send again what may be, else all requests
+ * become LOST.  message is libpq's text.
+ */
+extern void remote_conn_fail(RemoteConn *conn, int sqlstate,
+							 const char *message, const char *detail,
+							 const char *hint);
+
+/* A second, private connection with the same parameters. */
+extern RemoteConn *remote_conn_create_side(const RemoteConn *conn);
+
+/* ---- remote_request.c ---- */
+extern RemoteRequest *remote_request_first_unanswered(RemoteConn *conn);
+extern void remote_request_send_queued(RemoteConn *conn);
+extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
+extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
+extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
+extern bool remote_request_is_satisfied(const RemoteRequest *request);
+
+/* ---- remote_wait.c ---- */
+
+/* Everything that can be done for the connection without waiting. */
+extern void remote_wait_advance(RemoteConn *conn, RemoteRequest *target);
+
+/* The connection's socket is going away. */
+extern void remote_wait_forget(RemoteConn *conn);
+
+#endif							/* SHARD_FDW_REMOTE_REMOTE_INTERNAL_H */

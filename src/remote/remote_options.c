@@ -1,0 +1,328 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_options.c
+ *	  From the options of a foreign server and a user mapping to libpq
+ *	  keywords, and the rules that keep a user from borrowing the server's
+ *	  own credentials.
+ *
+ * The rules: somebody who is not a superuser connects only with a password
+ * from his own user mapping, and after connecting it is checked that the
+ * shard really asked for one (remote_conn.c).  Otherwise the shard might have
+ * let the operating system user of this server in, by trust, peer, ident, a
+ * client certificate, Kerberos or a password file.  A superuser can lift that
+ * for one mapping with password_required = false.
+ *
+ * Session state the wrapper relies on travels in the startup packet, so it
+ * costs no round trip and cannot be lost: styles in which values are printed
+ * and read the same everywhere, search_path without user schemas, and READ
+ * ONLY for statements that run outside an explicit block.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/dbcommands.h"
+#include "commands/defrem.h"
+#include "libpq-fe.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "base/settings.h"
+#include "remote/remote_options.h"
+
+/* libpq keywords that only this module sets */
+static const char *const internal_keywords[] = {
+	"client_encoding", "fallback_application_name", "replication"
+};
+
+static const char session_settings[] =
+"-c search_path=pg_catalog -c timezone=GMT -c datestyle=ISO"
+" -c intervalstyle=postgres -c extra_float_digits=3"
+" -c default_transaction_read_only=on"
+" -c default_transaction_isolation=read\\ committed"
+" -c default_transaction_deferrable=off"
+/* a shard lets go of what a vanished coordinator held within a minute */
+" -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10"
+" -c tcp_keepalives_count=3";
+
+/*
+ * Newer minor releases refuse libpq options they do not know, so that an
+ * upgrade of the libpq package cannot undermine the rules above.  The
+ * function may be missing at run time.
+ */
+extern bool libpqsrv_is_valid_proxy_option(const char *keyword)
+			__attribute__((weak));
+
+static bool
+is_internal_keyword(const char *keyword)
+{
+	int			position;
+
+	for (position = 0; position < lengthof(internal_keywords); position++)
+	{
+		if (strcmp(keyword, internal_keywords[position]) == 0)
+			return true;
+	}
+	return strncmp(keyword, "oauth_", 6) == 0;
+}
+
+static bool
+is_certificate_keyword(const char *keyword)
+{
+	return strcmp(keyword, "sslcert") == 0 || strcmp(keyword, "sslkey") == 0;
+}
+
+const RemoteKeyword *
+remote_options_keywords(int *nkeywords)
+{
+	static RemoteKeyword *known = NULL;
+	static int	nknown = 0;
+	PQconninfoOption *defaults;
+	PQconninfoOption *option;
+	int			count = 0;
+
+	if (known)
+	{
+		*nkeywords = nknown;
+		return known;
+	}
+	defaults = PQconndefaults();
+	if (defaults == NULL)
+		ereport(ERROR,
+				errcode(ERRCODE_FDW_OUT_OF_MEMORY),
+				errmsg("out of memory"),
+				errdetail("Could not get libpq's default connection options."));
+	for (option = defaults; option->keyword; option++)
+		count++;
+	known = MemoryContextAllocZero(TopMemoryContext,
+								   sizeof(RemoteKeyword) * count);
+	for (option = defaults; option->keyword; option++)
+	{
+		bool		is_secret = strchr(option->dispchar, '*') != NULL;
+		bool		is_user = strcmp(option->keyword, "user") == 0;
+
+		/* options for debugging libpq are nobody's business */
+		if (strchr(option->dispchar, 'D') || is_internal_keyword(option->keyword))
+			continue;
+		if (libpqsrv_is_valid_proxy_option &&
+			!libpqsrv_is_valid_proxy_option(option->keyword))
+			continue;
+		known[nknown].keyword = MemoryContextStrdup(TopMemoryContext,
+													option->keyword);
+		known[nknown].on_server = !is_user && !is_secret;
+		known[nknown].on_mapping = is_user || is_secret ||
+			is_certificate_keyword(option->keyword) ||
+			strcmp(option->keyword, "gssdelegation") == 0;
+		nknown++;
+	}
+	PQconninfoFree(defaults);
+	*nkeywords = nknown;
+	return known;
+}
+
+static bool
+is_libpq_keyword(const char *keyword)
+{
+	int			nkeywords;
+	const RemoteKeyword *keywords = remote_options_keywords(&nkeywords);
+	int			position;
+
+	for (position = 0; position < nkeywords; position++)
+	{
+		if (strcmp(keywords[position].keyword, keyword) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+find_option(List *options, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, name) == 0)
+			return defGetString(option);
+	}
+	return NULL;
+}
+
+static bool
+find_bool_option(List *options, const char *name, bool default_value)
+{
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, name) == 0)
+			return defGetBoolean(option);
+	}
+	return default_value;
+}
+
+/*
+ * May the user connect on whatever lets this server's own account in?
+ */
+static bool
+needs_own_password(const UserMapping *user)
+{
+	if (superuser_arg(user->userid))
+		return false;
+	return find_bool_option(user->options, "password_required", true);
+}
+
+static void
+check_own_password(const UserMapping *user)
+{
+	const char *password = find_option(user->options, "password");
+
+	if (password && password[0] != '\0')
+		return;
+	ereport(ERROR,
+			errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
+			errmsg("password or GSSAPI delegated credentials required"),
+			errdetail("Non-superusers must provide a password in the user mapping."),
+			errhint("Set the option password of the user mapping, or let a superuser set password_required to false."));
+}
+
+char *
+remote_options_application_name(const char *pattern)
+{
+	StringInfoData buf;
+	const char *c;
+
+	initStringInfo(&buf);
+	for (c = pattern; *c; c++)
+	{
+		if (*c != '%')
+		{
+			appendStringInfoChar(&buf, *c);
+			continue;
+		}
+		c++;
+		if (*c == '\0')
+			break;
+		switch (*c)
+		{
+			case 'a':
+				appendStringInfoString(&buf, application_name);
+				break;
+			case 'c':
+				appendStringInfo(&buf, "%lx.%x", (long) MyStartTime, MyProcPid);
+				break;
+			case 'C':
+				appendStringInfoString(&buf, cluster_name);
+				break;
+			case 'd':
+				appendStringInfoString(&buf, get_database_name(MyDatabaseId));
+				break;
+			case 'u':
+				appendStringInfoString(&buf,
+									   GetUserNameFromId(GetSessionUserId(),
+														 false));
+				break;
+			case 'p':
+				appendStringInfo(&buf, "%d", MyProcPid);
+				break;
+			case '%':
+				appendStringInfoChar(&buf, '%');
+				break;
+			default:
+				break;
+		}
+	}
+	return buf.data;
+}
+
+/* Keywords and values under construction. */
+typedef struct KeywordList
+{
+	RemoteOptions *options;
+	int			count;
+} KeywordList;
+
+static void
+add_keyword(KeywordList *list, const char *keyword, const char *value)
+{
+	list->options->keywords[list->count] = pstrdup(keyword);
+	list->options->values[list->count] = pstrdup(value);
+	list->count++;
+}
+
+static void
+add_libpq_options(KeywordList *list, List *options)
+{
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		/* both are passed on in a form of their own */
+		if (strcmp(option->defname, "options") == 0 ||
+			strcmp(option->defname, "connect_timeout") == 0)
+			continue;
+		if (is_libpq_keyword(option->defname))
+			add_keyword(list, option->defname, defGetString(option));
+	}
+}
+
+/*
+ * libpq leaves connect_timeout to whoever connects without blocking.  As in
+ * libpq, less than 2 seconds counts as 2 and 0 means no limit; ours is then
+ * the setting, since nothing may wait for ever.
+ */
+static int
+connect_timeout_ms(const ForeignServer *server)
+{
+	const char *value = find_option(server->options, "connect_timeout");
+	int			seconds = value ? pg_strtoint32(value) : 0;
+
+	if (seconds <= 0)
+		return setting_connect_timeout;
+	return Max(seconds, 2) * 1000;
+}
+
+RemoteOptions *
+remote_options_build(const ForeignServer *server, const UserMapping *user)
+{
+	KeywordList list = {0};
+	int			max_keywords;
+	const char *user_options = find_option(server->options, "options");
+
+	max_keywords = list_length(server->options) +
+		list_length(user->options) + 6;
+	list.options = palloc0(sizeof(RemoteOptions));
+	list.options->keywords = palloc0(sizeof(char *) * max_keywords);
+	list.options->values = palloc0(sizeof(char *) * max_keywords);
+
+	list.options->needs_own_password = needs_own_password(user);
+	if (list.options->needs_own_password)
+		check_own_password(user);
+
+	add_libpq_options(&list, server->options);
+	add_libpq_options(&list, user->options);
+	if (setting_application_name && setting_application_name[0])
+		add_keyword(&list, "application_name",
+					remote_options_application_name(setting_application_name));
+	add_keyword(&list, "fallback_application_name", "shard_fdw");
+	add_keyword(&list, "client_encoding", GetDatabaseEncodingName());
+	add_keyword(&list, "options",
+				user_options ? psprintf("%s %s", user_options, session_settings) :
+				session_settings);
+
+	list.options->connect_timeout_ms = connect_timeout_ms(server);
+	list.options->keep_connection =
+		find_bool_option(server->options, "keep_connections", true);
+	return list.options;
+}

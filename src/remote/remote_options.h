@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_options.h
+ *	  From the options of a foreign server and a user mapping to libpq
+ *	  keywords, and the rules that keep a user from borrowing the server's
+ *	  own credentials.
+ *
+ * The keywords come from libpq's own list, so a newer libpq brings its own.
+ * Nothing here connects or waits.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_REMOTE_REMOTE_OPTIONS_H
+#define SHARD_FDW_REMOTE_REMOTE_OPTIONS_H
+
+#include "foreign/foreign.h"
+
+/* Where a libpq keyword may be set. */
+typedef struct RemoteKeyword
+{
+	const char *keyword;
+	bool		on_server;		/* as an option of a foreign server */
+	bool		on_mapping;		/* as an option of a user mapping */
+} RemoteKeyword;
+
+/*
+ * All libpq keywords a user may set, *nkeywords of them, in libpq's order;
+ * lives as long as the session.
+ */
+extern const RemoteKeyword *remote_options_keywords(int *nkeywords);
+
+typedef struct RemoteOptions
+{
+	const char **keywords;		/* NULL-terminated, for libpq */
+	const char **values;
+	int			connect_timeout_ms;
+	bool		keep_connection;
+	bool		needs_own_password; /* the user must not connect on the
+									 * server's credentials: check after
+									 * connecting that a password was used */
+} RemoteOptions;
+
+/*
+ * Builds the connection parameters in the current memory context.  Raises
+ * ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED where a user who is not a
+ * superuser lacks a password of his own (unless a superuser has set
+ * password_required to false on the mapping).
+ */
+extern RemoteOptions *remote_options_build(const ForeignServer *server,
+										   const UserMapping *user);
+
+/* Replaces the escapes %a %c %C %d %u %p %% of shard_fdw.application_name. */
+extern char *remote_options_application_name(const char *pattern);
+
+#endif							/* SHARD_FDW_REMOTE_REMOTE_OPTIONS_H */

@@ -1,0 +1,823 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_request.c
+ *	  The request engine: the FIFO of a connection, what goes out and what
+ *	  comes back.
+ *
+ * Life of a request: queued (a deep copy) -> handed to libpq once the
+ * connection is up -> answered, in order -> final, moved to the list of
+ * finished ones -> freed when its owner releases it.  A request that was
+ * released early stays in the FIFO until it is answered.
+ *
+ * libpq answers a statement with its results and a NULL, a Sync with one
+ * PGRES_PIPELINE_SYNC and no NULL.  Row-by-row delivery must be asked for
+ * right when a streaming request becomes the first unanswered one, before
+ * libpq parses anything for it: see note_new_first().
+ *
+ * Nothing here waits.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "remote/remote_internal.h"
+
+/* rows asked for at once where libpq can deliver several */
+#define STREAM_CHUNK_ROWS 256
+
+/* ---- making and freeing requests ---- */
+
+static RemoteRequest *
+make_request(RemoteConn *conn, RemoteRequestKind kind)
+{
+	MemoryContext context = AllocSetContextCreate(conn->context,
+												  "shard_fdw request",
+												  ALLOCSET_SMALL_SIZES);
+	RemoteRequest *request = MemoryContextAllocZero(context,
+													sizeof(RemoteRequest));
+
+	request->conn = conn;
+	request->context = context;
+	request->kind = kind;
+	request->state = REMOTE_REQUEST_QUEUED;
+	request->outcome = REMOTE_REQUEST_DONE;
+	request->is_released = kind != REMOTE_KIND_QUERY;
+	request->is_replayable = conn->is_replay_armed;
+	return request;
+}
+
+static void *
+copy_array(const void *source, Size size)
+{
+	void	   *copy;
+
+	if (source == NULL || size == 0)
+		return NULL;
+	copy = palloc(size);
+	memcpy(copy, source, size);
+	return copy;
+}
+
+static void
+copy_query(RemoteRequest *request, const RemoteQuery *query)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(request->context);
+	RemoteQuery *copy = &request->query;
+	const char **values;
+	int			param;
+
+	*copy = *query;
+	copy->sql = pstrdup(query->sql);
+	copy->param_types = copy_array(query->param_types,
+								   query->nparams * sizeof(Oid));
+	copy->param_lengths = copy_array(query->param_lengths,
+									 query->nparams * sizeof(int));
+	copy->param_formats = copy_array(query->param_formats,
+									 query->nparams * sizeof(int));
+	values = palloc0(sizeof(char *) * Max(query->nparams, 1));
+	for (param = 0; param < query->nparams; param++)
+	{
+		const char *value = query->param_values[param];
+
+		if (value == NULL)
+			continue;
+		if (query->param_formats && query->param_formats[param] == 1)
+			values[param] = copy_array(value, Max(query->param_lengths[param], 1));
+		else
+			values[param] = pstrdup(value);
+	}
+	copy->param_values = values;
+	MemoryContextSwitchTo(old_context);
+}
+
+static void
+free_request(RemoteRequest *request)
+{
+	dlist_delete(&request->node);
+	remote_rows_clear(request);
+	remote_result_unref(request->result);
+	remote_result_unref(request->taken);
+	MemoryContextDelete(request->context);
+}
+
+RemoteRequest *
+remote_request_queue(RemoteConn *conn, const RemoteQuery *query,
+					 int owner_level)
+{
+	RemoteRequest *request = make_request(conn, REMOTE_KIND_QUERY);
+
+	copy_query(request, query);
+	request->owner_level = owner_level;
+	dlist_push_tail(&conn->fifo, &request->node);
+	return request;
+}
+
+RemoteRequest *
+remote_request_queue_sql(RemoteConn *conn, const char *sql, int owner_level)
+{
+	RemoteQuery query = {0};
+
+	query.sql = sql;
+	return remote_request_queue(conn, &query, owner_level);
+}
+
+void
+remote_request_queue_sync(RemoteConn *conn)
+{
+	RemoteRequest *request = make_request(conn, REMOTE_KIND_SYNC);
+
+	dlist_push_tail(&conn->fifo, &request->node);
+}
+
+/*
+ * A statement of the engine's own, to go first on a new connection.
+ */
+void
+remote_request_insert_setup(RemoteConn *conn, const char *sql)
+{
+	RemoteQuery query = {0};
+	RemoteRequest *sync = make_request(conn, REMOTE_KIND_SYNC);
+	RemoteRequest *request = make_request(conn, REMOTE_KIND_QUERY);
+
+	query.sql = sql;
+	copy_query(request, &query);
+	request->is_released = true;
+	dlist_push_head(&conn->fifo, &sync->node);
+	dlist_push_head(&conn->fifo, &request->node);
+}
+
+void
+remote_request_set_observer(RemoteRequest *request,
+							RemoteRequestObserver observer, void *arg)
+{
+	request->observer = observer;
+	request->observer_arg = arg;
+}
+
+/* ---- looking ---- */
+
+RemoteRequestState
+remote_request_state(const RemoteRequest *request)
+{
+	return request->state;
+}
+
+bool
+remote_request_is_final(const RemoteRequest *request)
+{
+	return request->state >= REMOTE_REQUEST_DONE;
+}
+
+bool
+remote_request_is_satisfied(const RemoteRequest *request)
+{
+	return remote_request_is_final(request) ||
+		(request->query.is_stream && !remote_rows_is_empty(request));
+}
+
+RemoteConn *
+remote_request_conn(const RemoteRequest *request)
+{
+	return request->conn;
+}
+
+const char *
+remote_request_sql(const RemoteRequest *request)
+{
+	return request->query.sql;
+}
+
+const RemoteQuery *
+remote_request_query(const RemoteRequest *request)
+{
+	return &request->query;
+}
+
+int
+remote_request_owner_level(const RemoteRequest *request)
+{
+	return request->owner_level;
+}
+
+RemoteResult *
+remote_request_result(const RemoteRequest *request)
+{
+	return request->result;
+}
+
+uint64
+remote_request_rows(const RemoteRequest *request)
+{
+	return request->nrows;
+}
+
+uint64
+remote_request_bytes(const RemoteRequest *request)
+{
+	return request->nbytes;
+}
+
+pgsocket
+remote_request_socket(const RemoteRequest *request)
+{
+	return request->conn->state == REMOTE_CONN_READY ?
+		PQsocket(request->conn->pg) : PGINVALID_SOCKET;
+}
+
+RemoteRequest *
+remote_request_first_unanswered(RemoteConn *conn)
+{
+	if (conn->nsent == 0 || dlist_is_empty(&conn->fifo))
+		return NULL;
+	return dlist_head_element(RemoteRequest, node, &conn->fifo);
+}
+
+bool
+remote_conn_runs_orphan(RemoteConn *conn)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		if (request->state == REMOTE_REQUEST_SENT &&
+			request->kind == REMOTE_KIND_QUERY && request->owner_level > 0)
+			return request->is_released;
+	}
+	return false;
+}
+
+bool
+remote_conn_is_quiet(RemoteConn *conn)
+{
+	return conn->nsent == 0;
+}
+
+/* ---- getting final ---- */
+
+static void
+note_statement_outcome(RemoteRequest *request)
+{
+	RemoteStatement *statement = request->statement;
+	int			sqlstate;
+
+	if (statement == NULL)
+		return;
+	if (request->kind == REMOTE_KIND_PREPARE)
+	{
+		statement->pending_segment = 0;
+		statement->is_prepared = request->state == REMOTE_REQUEST_DONE;
+		return;
+	}
+	if (request->state != REMOTE_REQUEST_FAILED)
+		return;
+	/* lost by a pooler or DISCARD, or its result type has changed */
+	sqlstate = remote_result_sqlstate(request->result);
+	if (sqlstate == ERRCODE_UNDEFINED_PSTATEMENT ||
+		sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED)
+	{
+		statement->is_prepared = false;
+		statement->uses = 0;
+		statement->number = ++request->conn->next_statement;
+	}
+}
+
+static void
+make_final(RemoteRequest *request, RemoteRequestState state)
+{
+	RemoteConn *conn = request->conn;
+
+	if (request->state == REMOTE_REQUEST_SENT)
+		conn->nsent--;
+	conn->nfinal++;
+	request->state = state;
+	if (state == REMOTE_REQUEST_SKIPPED && conn->segment_error)
+	{
+		remote_result_unref(request->result);
+		request->result = remote_result_share(conn->segment_error);
+		if (conn->segment_error_sql)
+			request->culprit_sql = MemoryContextStrdup(request->context,
+													   conn->segment_error_sql);
+	}
+	note_statement_outcome(request);
+	dlist_delete(&request->node);
+	dlist_push_tail(&conn->finished, &request->node);
+	if (request->observer)
+		request->observer(request, request->observer_arg);
+	if (request->is_released)
+		free_request(request);
+}
+
+/*
+ * The session is gone.  Requests that may be sent again go back to the start
+ * of their life, the others are lost.
+ */
+void
+remote_request_lose_all(RemoteConn *conn, bool keeps_replayable)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		if (keeps_replayable && request->is_replayable &&
+			request->kind != REMOTE_KIND_PREPARE)
+		{
+			request->state = REMOTE_REQUEST_QUEUED;
+			request->outcome = REMOTE_REQUEST_DONE;
+			request->is_replayable = false;
+			request->statement = NULL;
+		}
+		else
+			make_final(request, REMOTE_REQUEST_LOST);
+	}
+}
+
+/* ---- sending ---- */
+
+static void
+mark_sent(RemoteConn *conn, RemoteRequest *request)
+{
+	request->state = REMOTE_REQUEST_SENT;
+	conn->nsent++;
+	conn->is_segment_open = request->kind != REMOTE_KIND_SYNC;
+	conn->has_unsent_output = true;
+	conn->has_unwaited_flush = true;
+	if (request->kind == REMOTE_KIND_SYNC)
+		conn->segment++;
+	else
+		conn->stats.statements++;
+}
+
+/*
+ * To be called when another request has become the first unanswered one.
+ */
+static void
+note_new_first(RemoteConn *conn)
+{
+	RemoteRequest *first = remote_request_first_unanswered(conn);
+
+	if (first == NULL || first->state != REMOTE_REQUEST_SENT ||
+		!first->query.is_stream)
+		return;
+#ifdef LIBPQ_HAS_CHUNK_MODE
+	if (PQsetChunkedRowsMode(conn->pg, STREAM_CHUNK_ROWS))
+		return;
+#endif
+	(void) PQsetSingleRowMode(conn->pg);
+}
+
+/*
+ * Sends the Parse of a named statement just before the request that wants
+ * it; false when libpq refuses.
+ */
+static bool
+send_prepare(RemoteConn *conn, RemoteRequest *request,
+			 RemoteStatement *statement)
+{
+	RemoteRequest *prepare = make_request(conn, REMOTE_KIND_PREPARE);
+	char		name[NAMEDATALEN];
+	bool		was_first = conn->nsent == 0;
+
+	prepare->statement = statement;
+	dlist_insert_before(&request->node, &prepare->node);
+	remote_statement_name(statement, name);
+	if (!PQsendPrepare(conn->pg, name, request->query.sql,
+					   request->query.nparams, request->query.param_types))
+		return false;
+	statement->pending_segment = conn->segment + 1;
+	mark_sent(conn, prepare);
+	if (was_first)
+		note_new_first(conn);
+	return true;
+}
+
+/*
+ * The statement under whose name the request can be executed, or NULL.
+ */
+static bool
+choose_statement(RemoteConn *conn, RemoteRequest *request)
+{
+	RemoteStatement *statement;
+
+	if (!request->query.is_reusable)
+		return true;
+	statement = remote_statement_lookup(conn, &request->query);
+	if (statement == NULL)
+		return true;
+	if (!statement->is_prepared && statement->pending_segment == 0 &&
+		statement->uses > 1)
+	{
+		if (!send_prepare(conn, request, statement))
+			return false;
+	}
+	if (statement->is_prepared ||
+		statement->pending_segment == conn->segment + 1)
+		request->statement = statement;
+	return true;
+}
+
+static bool
+send_query(RemoteConn *conn, RemoteRequest *request)
+{
+	RemoteQuery *query = &request->query;
+	char		name[NAMEDATALEN];
+
+	if (!choose_statement(conn, request))
+		return false;
+	if (request->statement == NULL)
+		return PQsendQueryParams(conn->pg, query->sql, query->nparams,
+								 query->param_types, query->param_values,
+								 query->param_lengths, query->param_formats,
+								 query->binary_result ? 1 : 0) == 1;
+	remote_statement_name(request->statement, name);
+	return PQsendQueryPrepared(conn->pg, name, query->nparams,
+							   query->param_values, query->param_lengths,
+							   query->param_formats,
+							   query->binary_result ? 1 : 0) == 1;
+}
+
+/*
+ * Makes room in the table of prepared statements, in a segment of its own.
+ */
+static void
+retire_statement(RemoteConn *conn)
+{
+	RemoteStatement *victim;
+	char		name[NAMEDATALEN];
+
+	if (conn->is_segment_open)
+		return;
+	victim = remote_statement_victim(conn);
+	if (victim == NULL)
+		return;
+	if (victim->is_prepared)
+	{
+		remote_statement_name(victim, name);
+		remote_request_insert_setup(conn, psprintf("DEALLOCATE %s", name));
+	}
+	remote_statement_remove(conn, victim);
+}
+
+/*
+ * Hands what is queued to libpq and as much of that as possible to the
+ * network.
+ */
+void
+remote_request_send_queued(RemoteConn *conn)
+{
+	dlist_iter	iter;
+
+	if (conn->state != REMOTE_CONN_READY)
+		return;
+	if (conn->nsent == 0)
+		retire_statement(conn);
+	dlist_foreach(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+		bool		was_first = conn->nsent == 0;
+		bool		ok;
+
+		if (request->state != REMOTE_REQUEST_QUEUED)
+			continue;
+		if (request->kind == REMOTE_KIND_SYNC)
+			ok = PQpipelineSync(conn->pg) == 1;
+		else
+			ok = send_query(conn, request);
+		if (!ok)
+		{
+			remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
+							 PQerrorMessage(conn->pg), NULL);
+			return;
+		}
+		mark_sent(conn, request);
+		if (was_first)
+			note_new_first(conn);
+	}
+	if (conn->has_unsent_output)
+	{
+		int			rc = PQflush(conn->pg);
+
+		if (rc < 0)
+			remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
+							 PQerrorMessage(conn->pg), NULL);
+		else
+			conn->has_unsent_output = rc > 0;
+	}
+}
+
+/* ---- receiving ---- */
+
+static void
+keep_result(RemoteRequest *request, PGresult *pgres)
+{
+	remote_result_unref(request->result);
+	request->result = remote_result_create(pgres);
+}
+
+static uint64
+value_bytes(const PGresult *pgres, int nrows)
+{
+	int			nfields = PQnfields(pgres);
+	uint64		nbytes = 0;
+	int			row;
+	int			col;
+
+	for (row = 0; row < nrows; row++)
+	{
+		for (col = 0; col < nfields; col++)
+			nbytes += PQgetlength(pgres, row, col);
+	}
+	return nbytes;
+}
+
+static void
+receive_rows(RemoteRequest *request, PGresult *pgres)
+{
+	int			nrows = PQntuples(pgres);
+	uint64		nbytes = value_bytes(pgres, nrows);
+
+	request->nrows += nrows;
+	request->nbytes += nbytes;
+	request->conn->stats.rows += nrows;
+	request->conn->stats.bytes += nbytes;
+	if (request->query.is_stream && nrows > 0 && !request->is_released)
+		remote_rows_add(request, pgres);
+	else if (request->is_released && request->observer == NULL)
+		PQclear(pgres);
+	else
+		keep_result(request, pgres);
+}
+
+static void
+receive_error(RemoteRequest *request, PGresult *pgres)
+{
+	RemoteConn *conn = request->conn;
+
+	keep_result(request, pgres);
+	request->outcome = REMOTE_REQUEST_FAILED;
+	conn->stats.errors++;
+	remote_result_unref(conn->segment_error);
+	conn->segment_error = remote_result_share(request->result);
+	if (conn->segment_error_sql)
+		pfree(conn->segment_error_sql);
+	conn->segment_error_sql = request->query.sql ?
+		MemoryContextStrdup(conn->context, request->query.sql) : NULL;
+}
+
+/*
+ * A FATAL message, or libpq's own word for a broken socket, is the end of
+ * the session, whatever the request was.
+ */
+static bool
+receive_end_of_session(RemoteConn *conn, PGresult *pgres)
+{
+	RemoteResult *result;
+	char	   *message;
+
+	if (PQresultStatus(pgres) != PGRES_FATAL_ERROR)
+		return false;
+	result = remote_result_create(pgres);
+	if (PQstatus(conn->pg) != CONNECTION_BAD && !remote_result_is_fatal(result))
+	{
+		result->pgres = NULL;
+		remote_result_unref(result);
+		return false;
+	}
+	message = pstrdup(remote_result_message(result));
+	remote_result_unref(result);
+	remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL, message, NULL);
+	pfree(message);
+	return true;
+}
+
+/*
+ * Gives one result of libpq to the request it answers; false when that ended
+ * the session.
+ */
+static bool
+receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
+{
+	if (request->is_replayable)
+		conn->is_replay_armed = false;
+	if (pgres == NULL)
+	{
+		make_final(request, request->outcome);
+		note_new_first(conn);
+		return true;
+	}
+	switch (PQresultStatus(pgres))
+	{
+		case PGRES_PIPELINE_SYNC:
+			PQclear(pgres);
+			remote_result_unref(conn->segment_error);
+			conn->segment_error = NULL;
+			make_final(request, REMOTE_REQUEST_DONE);
+			note_new_first(conn);
+			return true;
+		case PGRES_PIPELINE_ABORTED:
+			PQclear(pgres);
+			request->outcome = REMOTE_REQUEST_SKIPPED;
+			return true;
+		case PGRES_SINGLE_TUPLE:
+		case PGRES_TUPLES_OK:
+#ifdef LIBPQ_HAS_CHUNK_MODE
+		case PGRES_TUPLES_CHUNK:
+#endif
+			receive_rows(request, pgres);
+			return true;
+		case PGRES_COMMAND_OK:
+		case PGRES_EMPTY_QUERY:
+			keep_result(request, pgres);
+			return true;
+		case PGRES_FATAL_ERROR:
+			receive_error(request, pgres);
+			return true;
+		default:
+			PQclear(pgres);
+			remote_conn_fail(conn, ERRCODE_PROTOCOL_VIOLATION, NULL,
+							 "The server answered with an unexpected message.",
+							 NULL);
+			return false;
+	}
+}
+
+/*
+ * A stream that nobody has asked for is not read further once it has this
+ * many bytes waiting: the shard is held back by its full socket.
+ */
+static bool
+is_held_back(const RemoteRequest *first, const RemoteRequest *target)
+{
+	if (!first->query.is_stream || first->is_released)
+		return false;
+	if (first == target || target == NULL)
+		return !remote_rows_is_empty(first);
+	return false;
+}
+
+/*
+ * Takes what has arrived, until the target is satisfied.  Without a target,
+ * everything up to the first stream with rows waiting.
+ */
+void
+remote_request_receive(RemoteConn *conn, RemoteRequest *target)
+{
+	RemoteRequest *first;
+	bool		has_read = false;
+
+	while (conn->state == REMOTE_CONN_READY &&
+		   (first = remote_request_first_unanswered(conn)) != NULL)
+	{
+		PGresult   *pgres;
+
+		if (is_held_back(first, target) ||
+			(target && remote_request_is_final(target)))
+			return;
+		if (PQisBusy(conn->pg))
+		{
+			if (has_read)
+				return;
+			has_read = true;
+			if (!PQconsumeInput(conn->pg) && PQisBusy(conn->pg))
+			{
+				remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
+								 PQerrorMessage(conn->pg), NULL);
+				return;
+			}
+			continue;
+		}
+		pgres = PQgetResult(conn->pg);
+		if (pgres && receive_end_of_session(conn, pgres))
+			return;
+		if (!receive_one(conn, first, pgres))
+			return;
+	}
+}
+
+/* ---- ending ---- */
+
+static void
+report_lost(int elevel, const RemoteRequest *request)
+{
+	const RemoteConn *conn = request->conn;
+	const char *message = conn->lost_message;
+
+	if (message == NULL)
+		message = conn->lost_sqlstate == ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION ?
+			psprintf("could not connect to server \"%s\"", conn->server_name) :
+			psprintf("connection to server \"%s\" was lost", conn->server_name);
+	ereport(elevel,
+			errcode(conn->lost_sqlstate ? conn->lost_sqlstate :
+					ERRCODE_CONNECTION_FAILURE),
+			errmsg_internal("%s", message),
+			conn->lost_detail ? errdetail_internal("%s", conn->lost_detail) : 0,
+			conn->lost_hint ? errhint("%s", conn->lost_hint) : 0,
+			request->query.sql ?
+			errcontext("remote SQL on server \"%s\": %s", conn->server_name,
+					   request->query.sql) : 0);
+}
+
+void
+remote_request_report(int elevel, const RemoteRequest *request)
+{
+	if (request->state == REMOTE_REQUEST_LOST)
+		report_lost(elevel, request);
+	else if (request->result && remote_result_sqlstate(request->result) != 0)
+		remote_result_report(elevel, request->result,
+							 request->conn->server_name,
+							 request->culprit_sql ? request->culprit_sql :
+							 request->query.sql);
+	else
+		ereport(elevel,
+				errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),
+				errmsg("statement for server \"%s\" was not executed",
+					   request->conn->server_name),
+				errcontext("remote SQL on server \"%s\": %s",
+						   request->conn->server_name, request->query.sql));
+}
+
+void
+remote_request_release(RemoteRequest *request)
+{
+	request->is_released = true;
+	if (remote_request_is_final(request))
+		free_request(request);
+	else
+		remote_rows_clear(request);
+}
+
+void
+remote_request_forget_observers_noerror(RemoteConn *conn)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &conn->fifo)
+		dlist_container(RemoteRequest, node, iter.cur)->observer = NULL;
+}
+
+static void
+release_if_of_level(RemoteRequest *request, int level)
+{
+	if (!request->is_released && request->owner_level >= level)
+		remote_request_release(request);
+}
+
+void
+remote_request_orphan_level_noerror(RemoteConn *conn, int level)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &conn->finished)
+	{
+		release_if_of_level(dlist_container(RemoteRequest, node, iter.cur),
+							level);
+	}
+	dlist_foreach_modify(iter, &conn->fifo)
+	{
+		release_if_of_level(dlist_container(RemoteRequest, node, iter.cur),
+							level);
+	}
+}
+
+void
+remote_request_lower_level_noerror(RemoteConn *conn, int level)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &conn->finished)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		request->owner_level = Min(request->owner_level, level);
+	}
+	dlist_foreach(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		request->owner_level = Min(request->owner_level, level);
+	}
+}
+
+void
+remote_request_drop_unsent_noerror(RemoteConn *conn)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		if (request->state == REMOTE_REQUEST_QUEUED)
+			make_final(request, REMOTE_REQUEST_SKIPPED);
+	}
+	if (conn->is_segment_open)
+		remote_request_queue_sync(conn);
+}

@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_result.c
+ *	  What a shard answered: rows, a command tag or an error.
+ *
+ * Results are counted references, since the error of one statement is also
+ * the reason why the rest of its segment was skipped.  They live in malloc'd
+ * memory like the PGresult inside, so that no memory context can pull one
+ * away from under the engine.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "remote/remote_internal.h"
+
+RemoteResult *
+remote_result_create(PGresult *pgres)
+{
+	RemoteResult *result;
+
+	result = MemoryContextAllocZero(TopMemoryContext, sizeof(RemoteResult));
+	result->refcount = 1;
+	result->pgres = pgres;
+	return result;
+}
+
+RemoteResult *
+remote_result_share(RemoteResult *result)
+{
+	if (result)
+		result->refcount++;
+	return result;
+}
+
+void
+remote_result_unref(RemoteResult *result)
+{
+	if (result == NULL || --result->refcount > 0)
+		return;
+	PQclear(result->pgres);
+	pfree(result);
+}
+
+int
+remote_result_nrows(const RemoteResult *result)
+{
+	return result->pgres ? PQntuples(result->pgres) : 1;
+}
+
+int
+remote_result_nfields(const RemoteResult *result)
+{
+	return result->pgres ? PQnfields(result->pgres) : result->nfields;
+}
+
+bool
+remote_result_is_null(const RemoteResult *result, int row, int col)
+{
+	if (result->pgres)
+		return PQgetisnull(result->pgres, row, col) != 0;
+	return result->values[col] == NULL;
+}
+
+char *
+remote_result_value(const RemoteResult *result, int row, int col)
+{
+	if (result->pgres)
+		return PQgetvalue(result->pgres, row, col);
+	return result->values[col];
+}
+
+int
+remote_result_length(const RemoteResult *result, int row, int col)
+{
+	if (result->pgres)
+		return PQgetlength(result->pgres, row, col);
+	return result->lengths[col];
+}
+
+Oid
+remote_result_type(const RemoteResult *result, int col)
+{
+	return result->pgres ? PQftype(result->pgres, col) : InvalidOid;
+}
+
+const char *
+remote_result_tag(const RemoteResult *result)
+{
+	return result->pgres ? PQcmdStatus(result->pgres) : "";
+}
+
+uint64
+remote_result_affected(const RemoteResult *result)
+{
+	const char *count = result->pgres ? PQcmdTuples(result->pgres) : "";
+
+	return *count ? strtou64(count, NULL, 10) : 0;
+}
+
+int
+remote_result_sqlstate(const RemoteResult *result)
+{
+	const char *state;
+
+	if (result->pgres == NULL ||
+		PQresultStatus(result->pgres) != PGRES_FATAL_ERROR)
+		return 0;
+	state = PQresultErrorField(result->pgres, PG_DIAG_SQLSTATE);
+	if (state == NULL || strlen(state) != 5)
+		return ERRCODE_CONNECTION_FAILURE;
+	return MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+}
+
+const char *
+remote_result_message(const RemoteResult *result)
+{
+	const char *message = NULL;
+
+	if (result->pgres)
+	{
+		message = PQresultErrorField(result->pgres, PG_DIAG_MESSAGE_PRIMARY);
+		if (message == NULL)
+			message = PQresultErrorMessage(result->pgres);
+	}
+	return message ? message : "";
+}
+
+/*
+ * An error of level FATAL or PANIC ends the session.
+ */
+bool
+remote_result_is_fatal(const RemoteResult *result)
+{
+	const char *severity;
+
+	if (result->pgres == NULL ||
+		PQresultStatus(result->pgres) != PGRES_FATAL_ERROR)
+		return false;
+	severity = PQresultErrorField(result->pgres,
+								  PG_DIAG_SEVERITY_NONLOCALIZED);
+	return severity != NULL &&
+		(strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
+void
+remote_result_report(int elevel, const RemoteResult *result,
+					 const char *server, const char *sql)
+{
+	const char *detail = NULL;
+	const char *hint = NULL;
+	const char *context = NULL;
+
+	if (result->pgres)
+	{
+		detail = PQresultErrorField(result->pgres, PG_DIAG_MESSAGE_DETAIL);
+		hint = PQresultErrorField(result->pgres, PG_DIAG_MESSAGE_HINT);
+		context = PQresultErrorField(result->pgres, PG_DIAG_CONTEXT);
+	}
+	ereport(elevel,
+			errcode(remote_result_sqlstate(result)),
+			errmsg_internal("%s", pchomp(remote_result_message(result))),
+			detail ? errdetail_internal("%s", detail) : 0,
+			hint ? errhint("%s", hint) : 0,
+			context ? errcontext("%s", context) : 0,
+			sql ? errcontext("remote SQL on server \"%s\": %s", server, sql) : 0);
+}

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_rows.c
+ *	  Rows of a stream that have arrived and have not been taken.
+ *
+ * A stream is read by whoever waits on its connection, so its rows may come
+ * before their owner asks for them.  They are held as they are up to
+ * work_mem; what comes after that goes to a temporary file, in order, until
+ * the file has been read empty.  Most streams never hold more than one row
+ * batch here.
+ *
+ * The file is not tied to a resource owner: a request outlives the portal or
+ * subtransaction it was made in, and remote_rows_clear() always runs.
+ *
+ * In the file a row is its number of columns and for each the length (-1 for
+ * NULL) and the bytes.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "remote/remote_internal.h"
+
+static void
+spool_row(RemoteRows *rows, const PGresult *pgres, int row)
+{
+	int			nfields = PQnfields(pgres);
+	int			col;
+
+	compat_buffile_write(rows->spool, &nfields, sizeof(nfields));
+	for (col = 0; col < nfields; col++)
+	{
+		int			length = PQgetisnull(pgres, row, col) ? -1 :
+		PQgetlength(pgres, row, col);
+
+		compat_buffile_write(rows->spool, &length, sizeof(length));
+		if (length > 0)
+			compat_buffile_write(rows->spool, PQgetvalue(pgres, row, col), length);
+	}
+	rows->spooled++;
+}
+
+static void
+spool_rows(RemoteRequest *request, const PGresult *pgres)
+{
+	RemoteRows *rows = &request->rows;
+	MemoryContext old_context = MemoryContextSwitchTo(request->context);
+	int			row;
+
+	if (rows->spool == NULL)
+		rows->spool = BufFileCreateTemp(true);
+	if (rows->spooled == 0)
+		rows->read_file = rows->write_file = rows->read_offset =
+			rows->write_offset = 0;
+	if (BufFileSeek(rows->spool, rows->write_file, rows->write_offset,
+					SEEK_SET) != 0)
+		ereport(ERROR,
+				errcode_for_file_access(),
+				errmsg("could not seek in temporary file of remote rows: %m"));
+	for (row = 0; row < PQntuples(pgres); row++)
+		spool_row(rows, pgres, row);
+	BufFileTell(rows->spool, &rows->write_file, &rows->write_offset);
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * Takes over the PGresult.
+ */
+void
+remote_rows_add(RemoteRequest *request, PGresult *pgres)
+{
+	RemoteRows *rows = &request->rows;
+	Size		size = PQresultMemorySize(pgres);
+
+	if (rows->spooled > 0 || rows->held_bytes + size > work_mem * (Size) 1024)
+	{
+		PG_TRY();
+		{
+			spool_rows(request, pgres);
+		}
+		PG_FINALLY();
+		{
+			PQclear(pgres);
+		}
+		PG_END_TRY();
+		return;
+	}
+	if (rows->held == NULL)
+	{
+		rows->max_held = 4;
+		rows->held = MemoryContextAlloc(request->context,
+										rows->max_held * sizeof(PGresult *));
+	}
+	else if (rows->nheld == rows->max_held)
+	{
+		rows->max_held *= 2;
+		rows->held = repalloc_huge(rows->held,
+								   rows->max_held * sizeof(PGresult *));
+	}
+	rows->held[rows->nheld++] = pgres;
+	rows->held_bytes += size;
+}
+
+bool
+remote_rows_is_empty(const RemoteRequest *request)
+{
+	return request->rows.nheld == 0 && request->rows.spooled == 0;
+}
+
+static PGresult *
+take_held(RemoteRows *rows)
+{
+	PGresult   *pgres = rows->held[rows->next_held++];
+
+	rows->held_bytes -= Min(rows->held_bytes, PQresultMemorySize(pgres));
+	if (rows->next_held == rows->nheld)
+		rows->next_held = rows->nheld = 0;
+	return pgres;
+}
+
+static void
+read_exactly(RemoteRows *rows, void *buffer, Size size)
+{
+	if (compat_buffile_read(rows->spool, buffer, size) != size)
+		ereport(ERROR,
+				errcode_for_file_access(),
+				errmsg("could not read temporary file of remote rows: %m"));
+}
+
+static RemoteResult *
+take_spooled(RemoteRequest *request)
+{
+	RemoteRows *rows = &request->rows;
+	RemoteResult *result = remote_result_create(NULL);
+	MemoryContext old_context;
+	int			col;
+
+	if (rows->row_context == NULL)
+		rows->row_context = AllocSetContextCreate(request->context,
+												  "shard_fdw spooled row",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextReset(rows->row_context);
+	request->taken = result;
+	old_context = MemoryContextSwitchTo(rows->row_context);
+	if (BufFileSeek(rows->spool, rows->read_file, rows->read_offset,
+					SEEK_SET) != 0)
+		ereport(ERROR,
+				errcode_for_file_access(),
+				errmsg("could not seek in temporary file of remote rows: %m"));
+	read_exactly(rows, &result->nfields, sizeof(result->nfields));
+	result->values = palloc0(sizeof(char *) * Max(result->nfields, 1));
+	result->lengths = palloc0(sizeof(int) * Max(result->nfields, 1));
+	for (col = 0; col < result->nfields; col++)
+	{
+		int			length;
+
+		read_exactly(rows, &length, sizeof(length));
+		if (length < 0)
+			continue;
+		result->lengths[col] = length;
+		result->values[col] = palloc_extended(length + 1, MCXT_ALLOC_HUGE);
+		if (length > 0)
+			read_exactly(rows, result->values[col], length);
+		result->values[col][length] = '\0';
+	}
+	BufFileTell(rows->spool, &rows->read_file, &rows->read_offset);
+	rows->spooled--;
+	MemoryContextSwitchTo(old_context);
+	return result;
+}
+
+/*
+ * The oldest rows, as request->taken; the caller has cleared that before and
+ * knows that there are some.
+ */
+RemoteResult *
+remote_rows_take(RemoteRequest *request)
+{
+	if (request->rows.nheld > 0)
+		request->taken = remote_result_create(take_held(&request->rows));
+	else
+		take_spooled(request);
+	return request->taken;
+}
+
+void
+remote_rows_clear(RemoteRequest *request)
+{
+	RemoteRows *rows = &request->rows;
+
+	while (rows->nheld > 0)
+		PQclear(take_held(rows));
+	if (rows->spool)
+		BufFileClose(rows->spool);
+	rows->spool = NULL;
+	rows->spooled = 0;
+}
