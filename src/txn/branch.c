@@ -1,0 +1,635 @@
+/*-------------------------------------------------------------------------
+ *
+ * branch.c
+ *	  Our transaction on one shard.
+ *
+ * What is queued is believed to happen: the state runs ahead of the shard's.
+ * Observers on BEGIN and SAVEPOINT keep the other book, depth_done: how deep
+ * the shard's transaction is known to be nested.  After an abort, when
+ * nothing is outstanding any more, that one is the truth, and tells what has
+ * to be rolled back.
+ *
+ * Snapshots.  Under READ COMMITTED a local statement that reads the shard
+ * more than once must see one state of it, so it runs in a REPEATABLE READ
+ * block.  Where nothing was written, locked or left open the block is
+ * exchanged for another one between statements (COMMIT and BEGIN in the same
+ * segment); otherwise it stays.  shard_fdw.isolation = snapshot never
+ * exchanges.
+ *
+ * Lone reads outside a transaction block need no block on the shard either.
+ * They run READ ONLY there, which is the session's default, because what they
+ * wrote could not be taken back.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "base/settings.h"
+#include "txn/branch.h"
+
+/* asked with every statement, see BranchFactsFromShard */
+#define PROBE_SQL \
+	"SELECT pg_catalog.pg_current_xact_id_if_assigned()," \
+	" pg_catalog.current_setting('max_prepared_transactions'), " \
+	ONE_PHASE_START_TIME_SQL
+
+struct TxnBranch
+{
+	RemoteConn *conn;
+	BranchState state;
+	int			begin_level;	/* local nest level that began it */
+	int			depth;			/* nesting of the shard's transaction when all
+								 * that is queued is done; 0: none */
+	int			depth_done;		/* nesting as far as the shard has said */
+	int			read_only_level;	/* level at which it became READ ONLY on
+									 * the shard; 0: it is READ WRITE */
+	bool		may_write;		/* a statement may have written or locked */
+	bool		is_snapshot;	/* REPEATABLE READ for one statement */
+	uint64		statement;		/* the one that has the snapshot */
+	int			ncursors;
+	BranchFactsFromShard facts;
+	RemoteRequest *probe;		/* the last one queued, or NULL */
+	RemoteRequest *end_request;
+	char		gid[GID_MAX_LENGTH + 1];
+	RemoteConnStats stats_at_start;
+};
+
+TxnBranch *
+branch_create(RemoteConn *conn)
+{
+	TxnBranch  *branch = MemoryContextAllocZero(TopTransactionContext,
+												sizeof(TxnBranch));
+
+	branch->conn = conn;
+	branch->state = BRANCH_IDLE;
+	branch->begin_level = GetCurrentTransactionNestLevel();
+	branch->facts.max_prepared = -1;
+	branch->stats_at_start = *remote_conn_stats(conn);
+	return branch;
+}
+
+/* ---- observers ---- */
+
+static void
+observe_lost(TxnBranch *branch, RemoteRequest *request)
+{
+	if (remote_request_state(request) == REMOTE_REQUEST_LOST &&
+		branch->state == BRANCH_OPEN)
+		branch->state = BRANCH_LOST;
+}
+
+static void
+observe_begin(RemoteRequest *request, void *arg)
+{
+	TxnBranch  *branch = arg;
+
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+		branch->depth_done = 1;
+	observe_lost(branch, request);
+}
+
+static void
+observe_end_of_block(RemoteRequest *request, void *arg)
+{
+	TxnBranch  *branch = arg;
+
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+		branch->depth_done = 0;
+	observe_lost(branch, request);
+}
+
+static void
+observe_savepoint(RemoteRequest *request, void *arg)
+{
+	TxnBranch  *branch = arg;
+
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+		branch->depth_done++;
+	observe_lost(branch, request);
+}
+
+static void
+observe_release(RemoteRequest *request, void *arg)
+{
+	TxnBranch  *branch = arg;
+
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+		branch->depth_done--;
+	observe_lost(branch, request);
+}
+
+/*
+ * Rolling back to a savepoint is not awaited; if it fails nobody may go on.
+ */
+static void
+observe_rollback_to(RemoteRequest *request, void *arg)
+{
+	TxnBranch  *branch = arg;
+
+	if (remote_request_state(request) != REMOTE_REQUEST_DONE &&
+		branch->state == BRANCH_OPEN)
+		branch->state = BRANCH_BROKEN;
+	observe_lost(branch, request);
+}
+
+static void
+observe_statement(RemoteRequest *request, void *arg)
+{
+	observe_lost(arg, request);
+}
+
+static void
+observe_probe(RemoteRequest *request, void *arg)
+{
+	TxnBranch  *branch = arg;
+	RemoteResult *result = remote_request_result(request);
+
+	observe_lost(branch, request);
+	if (remote_request_state(request) != REMOTE_REQUEST_DONE ||
+		result == NULL || remote_result_nrows(result) != 1)
+		return;
+	if (!remote_result_is_null(result, 0, 0))
+		branch->facts.xid = strtou64(remote_result_value(result, 0, 0), NULL, 10);
+	branch->facts.max_prepared = atoi(remote_result_value(result, 0, 1));
+	branch->facts.postmaster_start =
+		strtou64(remote_result_value(result, 0, 2), NULL, 10);
+}
+
+/* ---- queueing ---- */
+
+/*
+ * A statement of our own whose answer only its observer sees.
+ */
+static void
+queue_own(TxnBranch *branch, const char *sql, RemoteRequestObserver observer)
+{
+	RemoteQuery query = {0};
+	RemoteRequest *request;
+
+	query.sql = sql;
+	query.is_reusable = true;
+	request = remote_request_queue(branch->conn, &query, 0);
+	remote_request_set_observer(request, observer, branch);
+	remote_request_release(request);
+}
+
+static void
+queue_probe(TxnBranch *branch)
+{
+	RemoteQuery query = {0};
+
+	query.sql = PROBE_SQL;
+	query.is_reusable = true;
+	if (branch->probe)
+		remote_request_release(branch->probe);
+	branch->probe = remote_request_queue(branch->conn, &query, 0);
+	remote_request_set_observer(branch->probe, observe_probe, branch);
+}
+
+static bool
+is_probe_outstanding(const TxnBranch *branch)
+{
+	return branch->probe && !remote_request_is_final(branch->probe);
+}
+
+static const char *
+isolation_name(bool is_snapshot)
+{
+	if (IsolationIsSerializable())
+		return "SERIALIZABLE";
+	if (is_snapshot || IsolationUsesXactSnapshot() ||
+		setting_isolation == SHARD_ISOLATION_SNAPSHOT)
+		return "REPEATABLE READ";
+	return "READ COMMITTED";
+}
+
+static void
+queue_begin(TxnBranch *branch, bool is_snapshot)
+{
+	char	   *sql;
+
+	sql = psprintf("BEGIN ISOLATION LEVEL %s %s%s",
+				   isolation_name(is_snapshot),
+				   XactReadOnly ? "READ ONLY" : "READ WRITE",
+				   XactDeferrable ? " DEFERRABLE" : "");
+	queue_own(branch, sql, observe_begin);
+	pfree(sql);
+	branch->state = BRANCH_OPEN;
+	branch->depth = 1;
+	branch->read_only_level = XactReadOnly ? 1 : 0;
+	branch->is_snapshot = is_snapshot;
+}
+
+/*
+ * Could the block be committed and replaced without anybody noticing?
+ */
+static bool
+is_exchangeable(const TxnBranch *branch)
+{
+	return branch->state == BRANCH_OPEN && !IsolationUsesXactSnapshot() &&
+		setting_isolation == SHARD_ISOLATION_MATCH && !branch->may_write &&
+		branch->facts.xid == 0 && !is_probe_outstanding(branch) &&
+		branch->ncursors == 0 && branch->depth <= 1;
+}
+
+static bool
+wants_snapshot(BranchUse use)
+{
+	return use == BRANCH_USE_READ && !IsolationUsesXactSnapshot() &&
+		setting_isolation == SHARD_ISOLATION_MATCH;
+}
+
+/*
+ * Sees to it that the shard is in a transaction that suits the statement.
+ */
+static void
+ensure_block(TxnBranch *branch, BranchUse use, uint64 statement)
+{
+	bool		is_snapshot = wants_snapshot(use);
+
+	/* the last answer about the xid may be here without having been read */
+	if (is_probe_outstanding(branch))
+		remote_flush_noerror(branch->conn);
+	if (branch->state == BRANCH_IDLE)
+	{
+		remote_conn_allow_replay(branch->conn);
+		branch->begin_level = GetCurrentTransactionNestLevel();
+		queue_begin(branch, is_snapshot);
+	}
+	else if (is_exchangeable(branch) &&
+			 (branch->is_snapshot || is_snapshot) &&
+			 (branch->statement != statement ||
+			  branch->is_snapshot != is_snapshot))
+	{
+		queue_own(branch, "COMMIT", observe_end_of_block);
+		queue_begin(branch, is_snapshot);
+	}
+	branch->statement = statement;
+}
+
+static void
+ensure_savepoints(TxnBranch *branch)
+{
+	int			level = GetCurrentTransactionNestLevel();
+
+	while (branch->depth < level)
+	{
+		char	   *sql = psprintf("SAVEPOINT s%d", branch->depth + 1);
+
+		queue_own(branch, sql, observe_savepoint);
+		pfree(sql);
+		branch->depth++;
+	}
+}
+
+/*
+ * The local transaction may have become READ ONLY since the block began.
+ */
+static void
+ensure_access_mode(TxnBranch *branch)
+{
+	if (!XactReadOnly || branch->read_only_level != 0)
+		return;
+	queue_own(branch, "SET TRANSACTION READ ONLY", observe_statement);
+	branch->read_only_level = branch->depth;
+}
+
+void
+branch_check_usable(const TxnBranch *branch)
+{
+	if (branch->state == BRANCH_LOST ||
+		(branch->state == BRANCH_OPEN &&
+		 remote_conn_state(branch->conn) == REMOTE_CONN_LOST))
+		ereport(ERROR,
+				errcode(ERRCODE_CONNECTION_FAILURE),
+				errmsg("connection to server \"%s\" was lost in this transaction",
+					   remote_conn_server_name(branch->conn)),
+				errhint("Roll the transaction back and try again."));
+	if (branch->state != BRANCH_IDLE && branch->state != BRANCH_OPEN)
+		ereport(ERROR,
+				errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+				errmsg("transaction on server \"%s\" has failed",
+					   remote_conn_server_name(branch->conn)),
+				errhint("Roll the transaction back and try again."));
+}
+
+static bool
+may_run_without_block(const TxnBranch *branch, BranchUse use)
+{
+	return use == BRANCH_USE_ALONE && branch->state == BRANCH_IDLE &&
+		!IsTransactionBlock() && !IsolationUsesXactSnapshot() &&
+		setting_isolation == SHARD_ISOLATION_MATCH;
+}
+
+RemoteRequest *
+branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
+			 uint64 statement, int owner_level)
+{
+	RemoteRequest *request;
+
+	branch_check_usable(branch);
+	if (branch->state == BRANCH_IDLE)
+		remote_conn_reset_noerror(branch->conn);
+	if (may_run_without_block(branch, use))
+	{
+		remote_conn_allow_replay(branch->conn);
+		request = remote_request_queue(branch->conn, query, owner_level);
+		remote_request_queue_sync(branch->conn);
+		return request;
+	}
+	ensure_block(branch, use, statement);
+	ensure_savepoints(branch);
+	ensure_access_mode(branch);
+	if (use == BRANCH_USE_WRITE)
+		branch->may_write = true;
+	request = remote_request_queue(branch->conn, query, owner_level);
+	remote_request_set_observer(request, observe_statement, branch);
+	if (branch->read_only_level == 0 &&
+		(branch->facts.xid == 0 || is_probe_outstanding(branch)))
+		queue_probe(branch);
+	remote_request_queue_sync(branch->conn);
+	return request;
+}
+
+/*
+ * Did the shard refuse a lone read because it writes, with nothing handed
+ * out yet?
+ */
+static bool
+wants_block(RemoteRequest *request)
+{
+	return remote_request_state(request) == REMOTE_REQUEST_FAILED &&
+		remote_result_sqlstate(remote_request_result(request)) ==
+		ERRCODE_READ_ONLY_SQL_TRANSACTION &&
+		remote_request_rows(request) == 0;
+}
+
+RemoteResult *
+branch_next(TxnBranch *branch, RemoteRequest **request)
+{
+	remote_request_wait(*request);
+	if (branch->state == BRANCH_IDLE && !XactReadOnly && wants_block(*request))
+	{
+		RemoteRequest *again;
+
+		again = branch_queue(branch, remote_request_query(*request),
+							 BRANCH_USE_WRITE, 0,
+							 remote_request_owner_level(*request));
+		remote_request_release(*request);
+		*request = again;
+	}
+	return remote_request_next(*request);
+}
+
+void
+branch_count_cursor(TxnBranch *branch, int change)
+{
+	branch->ncursors += change;
+}
+
+uint32
+branch_next_cursor_number(TxnBranch *branch)
+{
+	static uint32 last_number = 0;
+
+	return ++last_number;
+}
+
+void
+branch_flush(TxnBranch *branch)
+{
+	remote_flush_noerror(branch->conn);
+}
+
+RemoteConn *
+branch_conn(const TxnBranch *branch)
+{
+	return branch->conn;
+}
+
+BranchState
+branch_state(const TxnBranch *branch)
+{
+	return branch->state;
+}
+
+const BranchFactsFromShard *
+branch_facts(const TxnBranch *branch)
+{
+	return &branch->facts;
+}
+
+bool
+branch_may_have_written(const TxnBranch *branch)
+{
+	return branch->may_write || branch->facts.xid != 0;
+}
+
+RemoteRequest *
+branch_outstanding_probe(const TxnBranch *branch)
+{
+	return is_probe_outstanding(branch) ? branch->probe : NULL;
+}
+
+bool
+branch_has_begun(const TxnBranch *branch)
+{
+	return branch->depth_done > 0 || !remote_conn_is_quiet(branch->conn);
+}
+
+RemoteRequest *
+branch_end_request(const TxnBranch *branch)
+{
+	return branch->end_request;
+}
+
+const char *
+branch_gid(const TxnBranch *branch)
+{
+	return branch->gid;
+}
+
+/* ---- the end ---- */
+
+static RemoteRequest *
+queue_end(TxnBranch *branch, const char *sql)
+{
+	if (branch->end_request)
+		remote_request_release(branch->end_request);
+	branch->end_request = remote_request_queue_sql(branch->conn, sql, 0);
+	remote_request_queue_sync(branch->conn);
+	return branch->end_request;
+}
+
+RemoteRequest *
+branch_start_prepare(TxnBranch *branch, const Gid *gid)
+{
+	char		sql[GID_MAX_LENGTH + 64];
+
+	gid_format(gid, branch->gid);
+	snprintf(sql, sizeof(sql), "PREPARE TRANSACTION '%s'", branch->gid);
+	branch->state = BRANCH_PREPARING;
+	return queue_end(branch, sql);
+}
+
+RemoteRequest *
+branch_start_commit(TxnBranch *branch)
+{
+	branch->state = BRANCH_COMMITTING;
+	return queue_end(branch, "COMMIT");
+}
+
+RemoteRequest *
+branch_start_rollback(TxnBranch *branch)
+{
+	return queue_end(branch, "ROLLBACK");
+}
+
+RemoteRequest *
+branch_start_commit_prepared(TxnBranch *branch)
+{
+	char		sql[GID_MAX_LENGTH + 64];
+
+	snprintf(sql, sizeof(sql), "COMMIT PREPARED '%s'", branch->gid);
+	return queue_end(branch, sql);
+}
+
+RemoteRequest *
+branch_start_rollback_prepared(TxnBranch *branch)
+{
+	char		sql[GID_MAX_LENGTH + 64];
+
+	snprintf(sql, sizeof(sql), "ROLLBACK PREPARED '%s'", branch->gid);
+	return queue_end(branch, sql);
+}
+
+/*
+ * Success is the tag, not the absence of an error: in an aborted block both
+ * COMMIT and PREPARE TRANSACTION succeed with the tag ROLLBACK.
+ */
+static bool
+has_done(const TxnBranch *branch, const char *tag)
+{
+	return branch->end_request &&
+		remote_request_state(branch->end_request) == REMOTE_REQUEST_DONE &&
+		strcmp(remote_result_tag(remote_request_result(branch->end_request)),
+			   tag) == 0;
+}
+
+void
+branch_note_answer_noerror(TxnBranch *branch)
+{
+	if (branch->end_request == NULL ||
+		!remote_request_is_final(branch->end_request))
+		return;
+	switch (branch->state)
+	{
+		case BRANCH_PREPARING:
+			if (has_done(branch, "PREPARE TRANSACTION"))
+				branch->state = BRANCH_PREPARED;
+			else if (remote_request_state(branch->end_request) !=
+					 REMOTE_REQUEST_LOST)
+				branch->state = BRANCH_ENDED;
+			break;
+		case BRANCH_COMMITTING:
+			if (has_done(branch, "COMMIT") ||
+				remote_request_state(branch->end_request) != REMOTE_REQUEST_LOST)
+				branch->state = BRANCH_ENDED;
+			break;
+		case BRANCH_PREPARED:
+			if (has_done(branch, "COMMIT PREPARED") ||
+				has_done(branch, "ROLLBACK PREPARED"))
+				branch->state = BRANCH_ENDED;
+			break;
+		case BRANCH_IDLE:
+		case BRANCH_OPEN:
+		case BRANCH_BROKEN:
+		case BRANCH_LOST:
+		case BRANCH_ENDED:
+			break;
+	}
+}
+
+/* ---- savepoints ---- */
+
+void
+branch_subcommit(TxnBranch *branch, int level)
+{
+	char		sql[64];
+
+	remote_request_lower_level_noerror(branch->conn, level - 1);
+	branch->begin_level = Min(branch->begin_level, level - 1);
+	if (branch->read_only_level >= level)
+		branch->read_only_level = 0;
+	if (branch->state != BRANCH_OPEN || branch->depth < level)
+		return;
+	snprintf(sql, sizeof(sql), "RELEASE SAVEPOINT s%d", level);
+	queue_own(branch, sql, observe_release);
+	remote_request_queue_sync(branch->conn);
+	branch->depth = level - 1;
+}
+
+/*
+ * Nothing is outstanding on the connection but what outer levels wait for.
+ */
+void
+branch_subabort_noerror(TxnBranch *branch, int level)
+{
+	char		sql[64];
+
+	if (branch->state == BRANCH_LOST && branch->begin_level >= level)
+	{
+		/* nothing of outer levels is gone: a fresh start is possible */
+		remote_conn_reset_noerror(branch->conn);
+		branch->state = BRANCH_IDLE;
+		branch->depth = branch->depth_done = 0;
+		branch->may_write = false;
+		branch->facts.xid = 0;
+		branch->ncursors = 0;
+		return;
+	}
+	if (branch->state != BRANCH_OPEN)
+		return;
+	if (branch->read_only_level >= level)
+		branch->read_only_level = 0;
+	if (remote_conn_is_quiet(branch->conn))
+	{
+		branch->depth = branch->depth_done;
+		if (branch->depth == 0)
+		{
+			branch->state = BRANCH_IDLE;
+			return;
+		}
+	}
+	if (branch->depth < level)
+		return;
+	snprintf(sql, sizeof(sql), "ROLLBACK TO SAVEPOINT s%d", level);
+	queue_own(branch, sql, observe_rollback_to);
+	snprintf(sql, sizeof(sql), "RELEASE SAVEPOINT s%d", level);
+	queue_own(branch, sql, observe_release);
+	remote_request_queue_sync(branch->conn);
+	branch->depth = level - 1;
+	remote_flush_noerror(branch->conn);
+}
+
+RemoteConnStats
+branch_stats(const TxnBranch *branch)
+{
+	RemoteConnStats delta = *remote_conn_stats(branch->conn);
+	const RemoteConnStats *start = &branch->stats_at_start;
+
+	delta.connects -= start->connects;
+	delta.statements -= start->statements;
+	delta.trips -= start->trips;
+	delta.rows -= start->rows;
+	delta.bytes -= start->bytes;
+	delta.errors -= start->errors;
+	delta.wait_us -= start->wait_us;
+	return delta;
+}

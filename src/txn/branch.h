@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * branch.h
+ *	  Our transaction on one shard.
+ *
+ * A branch mirrors the local transaction on one connection: it begins it
+ * together with its first statement, follows savepoints lazily, knows from
+ * the shard whether it wrote, and ends it.  It knows neither other branches
+ * nor the log.  coordinator.h hands branches out; plans and tuples are
+ * unknown here.
+ *
+ * Memory: TopTransactionContext.  Functions may raise unless they end in
+ * _noerror; only branch_next() waits.  Steps of the end of a transaction are
+ * queued here and awaited by the coordinator, for all branches at once.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_TXN_BRANCH_H
+#define SHARD_FDW_TXN_BRANCH_H
+
+#include "remote/remote_conn.h"
+#include "remote/remote_request.h"
+#include "txn/gid.h"
+
+typedef struct TxnBranch TxnBranch;
+
+typedef enum BranchState
+{
+	BRANCH_IDLE,				/* no transaction on the shard; until a
+								 * statement needs one */
+	BRANCH_OPEN,				/* BEGIN is queued or done; until the end of
+								 * the local transaction, or its failure */
+	BRANCH_BROKEN,				/* what the shard's transaction looks like is
+								 * not known; until abort */
+	BRANCH_LOST,				/* the connection was lost; until abort, or
+								 * until the level it began in is rolled back */
+	BRANCH_PREPARING,			/* PREPARE TRANSACTION queued; until its
+								 * answer */
+	BRANCH_PREPARED,			/* until COMMIT or ROLLBACK PREPARED is
+								 * answered */
+	BRANCH_COMMITTING,			/* one-phase COMMIT queued; until its answer */
+	BRANCH_ENDED				/* final */
+} BranchState;
+
+/* What a statement does on the shard. */
+typedef enum BranchUse
+{
+	BRANCH_USE_ALONE,			/* reads, is the only user of the shard in its
+								 * local statement: may run without a block */
+	BRANCH_USE_READ,			/* reads; shares one snapshot with the other
+								 * reads of its local statement */
+	BRANCH_USE_WRITE			/* writes, locks rows, or may be followed by
+								 * something that does */
+} BranchUse;
+
+/* What the shard said about our transaction, with a statement's answer. */
+typedef struct BranchFactsFromShard
+{
+	uint64		xid;			/* 0: nothing written so far */
+	int			max_prepared;	/* its max_prepared_transactions; -1: not
+								 * asked yet */
+	uint64		postmaster_start;	/* of the shard, microseconds since 1970 */
+} BranchFactsFromShard;
+
+/* ---- for statements ---- */
+
+/*
+ * Queues a statement on the branch, with whatever must precede it (BEGIN,
+ * SAVEPOINT) and the question whether the shard has assigned an xid, as one
+ * segment.  Nothing is sent before somebody waits or flushes.
+ *
+ * statement tells local statements apart (any number, not reused within the
+ * transaction); reads with the same one see the same snapshot of the shard.
+ * owner_level is the nest level the caller's state belongs to.
+ *
+ * Raises when the branch has been lost, or its transaction has failed.
+ */
+extern RemoteRequest *branch_queue(TxnBranch *branch, const RemoteQuery *query,
+								   BranchUse use, uint64 statement,
+								   int owner_level);
+
+/*
+ * remote_request_next() for a streaming request of branch_queue().  Where a
+ * statement that ran without a block turns out to write (the shard refuses,
+ * since such statements are READ ONLY), it is sent again in the branch, and
+ * *request becomes the new one.
+ */
+extern RemoteResult *branch_next(TxnBranch *branch, RemoteRequest **request);
+
+/*
+ * Tells that cursors have been opened on, or closed in, the branch: while
+ * there is one the branch's snapshot is not exchanged.
+ */
+extern void branch_count_cursor(TxnBranch *branch, int change);
+
+/* A number for a cursor, unique in this session. */
+extern uint32 branch_next_cursor_number(TxnBranch *branch);
+
+/* Begins to open the connection, or hands what is queued to the network. */
+extern void branch_flush(TxnBranch *branch);
+
+extern RemoteConn *branch_conn(const TxnBranch *branch);
+
+/* ---- for the coordinator ---- */
+
+/* A branch that has not begun, on a connection nobody else uses. */
+extern TxnBranch *branch_create(RemoteConn *conn);
+
+extern BranchState branch_state(const TxnBranch *branch);
+extern const BranchFactsFromShard *branch_facts(const TxnBranch *branch);
+
+/* Has something been sent that may have written? */
+extern bool branch_may_have_written(const TxnBranch *branch);
+
+/* Is, or may there be, a transaction of ours on the shard? */
+extern bool branch_has_begun(const TxnBranch *branch);
+
+/* Raises what keeps the branch from committing, if anything does. */
+extern void branch_check_usable(const TxnBranch *branch);
+
+/*
+ * The answer that tells the facts, to be awaited before branch_facts() is
+ * believed; NULL when there is none outstanding.
+ */
+extern RemoteRequest *branch_outstanding_probe(const TxnBranch *branch);
+
+/* Queue the steps of the end.  The answer is theirs to interpret. */
+extern RemoteRequest *branch_start_prepare(TxnBranch *branch, const Gid *gid);
+extern RemoteRequest *branch_start_commit(TxnBranch *branch);
+extern RemoteRequest *branch_start_commit_prepared(TxnBranch *branch);
+extern RemoteRequest *branch_start_rollback_prepared(TxnBranch *branch);
+extern RemoteRequest *branch_start_rollback(TxnBranch *branch);
+
+/* The step last queued has got its answer: move the state on accordingly. */
+extern void branch_note_answer_noerror(TxnBranch *branch);
+
+/* The last of these; NULL when none was queued. */
+extern RemoteRequest *branch_end_request(const TxnBranch *branch);
+
+/* The name it was prepared under, or is being; "" if never. */
+extern const char *branch_gid(const TxnBranch *branch);
+
+/* Follow the local savepoints. */
+extern void branch_subcommit(TxnBranch *branch, int level); /* guarded */
+extern void branch_subabort_noerror(TxnBranch *branch, int level);
+
+/* What has been sent and received since the branch was made. */
+extern RemoteConnStats branch_stats(const TxnBranch *branch);
+
+#endif							/* SHARD_FDW_TXN_BRANCH_H */

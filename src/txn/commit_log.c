@@ -1,0 +1,463 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit_log.c
+ *	  The only code that touches shard_fdw.commit_log.
+ *
+ * Everything goes through the heap and the index, not through SQL: the insert
+ * runs inside a commit, perhaps without a snapshot, in a READ ONLY
+ * transaction, or as a user with an odd search_path and no rights on the
+ * table.  The relations are found by name in the schema that belongs to the
+ * extension, so nobody can put one of his own in the way.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_type.h"
+#include "catalog/pg_user_mapping.h"
+#include "commands/extension.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/xid8.h"
+
+#include "base/compat.h"
+#include "base/compat_worker.h"
+#include "txn/commit_log.h"
+
+#define COMMIT_LOG_EXTENSION "shard_fdw"
+#define COMMIT_LOG_SCHEMA "shard_fdw"
+
+/* attribute numbers of commit_log, as in the extension's script */
+enum
+{
+	LOG_XID = 1,
+	LOG_TOKEN,
+	LOG_LOGGED_AT,
+	LOG_SERVERS,
+	LOG_USERS,
+	LOG_BRANCHES,
+	LOG_REMOTE_XIDS,
+	LOG_NATTS = LOG_REMOTE_XIDS
+};
+
+#define COORDINATOR_IDENTITY 1
+
+/* What was found out; forgotten with any change of one of the relations. */
+static struct
+{
+	bool		is_callback_registered;
+	bool		is_valid;
+	bool		has_identity;
+	uint64		identity;
+	Oid			log;
+	Oid			log_index;
+	Oid			coordinator;
+}			cache;
+
+static void
+invalidate_cache(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == cache.log ||
+		relid == cache.log_index || relid == cache.coordinator)
+	{
+		cache.is_valid = false;
+		cache.has_identity = false;
+	}
+}
+
+/*
+ * Fills the cache; false when the extension is not installed here, which is
+ * not remembered.
+ */
+static bool
+find_relations(void)
+{
+	Oid			schema;
+	Oid			extension;
+
+	if (cache.is_valid)
+		return true;
+	if (!cache.is_callback_registered)
+	{
+		CacheRegisterRelcacheCallback(invalidate_cache, (Datum) 0);
+		cache.is_callback_registered = true;
+	}
+	extension = get_extension_oid(COMMIT_LOG_EXTENSION, true);
+	schema = get_namespace_oid(COMMIT_LOG_SCHEMA, true);
+	if (!OidIsValid(extension) || !OidIsValid(schema))
+		return false;
+	cache.has_identity = false;
+	cache.log = get_relname_relid("commit_log", schema);
+	cache.log_index = get_relname_relid("commit_log_pkey", schema);
+	cache.coordinator = get_relname_relid("coordinator", schema);
+	if (!OidIsValid(cache.log) || !OidIsValid(cache.log_index) ||
+		!OidIsValid(cache.coordinator) ||
+		getExtensionOfObject(RelationRelationId, cache.log) != extension ||
+		getExtensionOfObject(RelationRelationId, cache.coordinator) != extension)
+		return false;
+	cache.is_valid = true;
+	return true;
+}
+
+static void
+require_relations(void)
+{
+	if (!find_relations())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("extension \"%s\" is not installed in this database",
+						COMMIT_LOG_EXTENSION),
+				 errhint("Use CREATE EXTENSION %s.", COMMIT_LOG_EXTENSION)));
+}
+
+bool
+commit_log_is_installed(void)
+{
+	return find_relations();
+}
+
+bool
+commit_log_is_relation(Oid relid)
+{
+	return find_relations() && relid == cache.log;
+}
+
+uint64
+commit_log_identity(void)
+{
+	Relation	rel;
+	Snapshot	snapshot;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	uint64		identity = 0;
+
+	require_relations();
+	if (cache.has_identity)
+		return cache.identity;
+	rel = table_open(cache.coordinator, AccessShareLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+
+		identity = (uint64) DatumGetInt64(heap_getattr(tuple, COORDINATOR_IDENTITY,
+													   RelationGetDescr(rel),
+													   &isnull));
+	}
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("table \"%s.coordinator\" is empty", COMMIT_LOG_SCHEMA)));
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, AccessShareLock);
+
+	/* closing the table may have brought an invalidation */
+	cache.identity = identity;
+	cache.has_identity = cache.is_valid;
+	return identity;
+}
+
+void
+commit_log_lock_participant(Oid serverid, Oid userid)
+{
+	UserMapping *mapping = GetUserMapping(userid, serverid);
+	Oid			umid = mapping->umid;
+
+	LockDatabaseObject(ForeignServerRelationId, serverid, 0, AccessShareLock);
+	LockDatabaseObject(UserMappingRelationId, umid, 0, AccessShareLock);
+
+	/* they may have gone while we waited; taking locks brought the news */
+	GetForeignServer(serverid);
+	mapping = GetUserMapping(userid, serverid);
+	if (mapping->umid != umid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("user mapping for \"%s\" was changed while the transaction used it",
+						MappingUserName(userid))));
+}
+
+/* ---- inserting ---- */
+
+static Datum
+build_array(Datum *elements, int nelements, Oid type)
+{
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	return PointerGetDatum(construct_array(elements, nelements, type,
+										   typlen, typbyval, typalign));
+}
+
+static HeapTuple
+form_row(const CommitLogEntry *entry, TupleDesc desc)
+{
+	int			n = entry->nparticipants;
+	Datum	   *servers = palloc(sizeof(Datum) * n);
+	Datum	   *users = palloc(sizeof(Datum) * n);
+	Datum	   *branches = palloc(sizeof(Datum) * n);
+	Datum	   *remote_xids = palloc(sizeof(Datum) * n);
+	Datum		values[LOG_NATTS];
+	bool		nulls[LOG_NATTS] = {false};
+	int			participant;
+
+	for (participant = 0; participant < n; participant++)
+	{
+		const CommitLogParticipant *p = &entry->participants[participant];
+
+		servers[participant] = ObjectIdGetDatum(p->serverid);
+		users[participant] = ObjectIdGetDatum(p->userid);
+		branches[participant] = Int32GetDatum((int32) p->branch);
+		remote_xids[participant] =
+			FullTransactionIdGetDatum(FullTransactionIdFromU64(p->remote_xid));
+	}
+	values[LOG_XID - 1] =
+		FullTransactionIdGetDatum(FullTransactionIdFromU64(entry->xid));
+	values[LOG_TOKEN - 1] = Int64GetDatum((int64) entry->token);
+	values[LOG_LOGGED_AT - 1] = TimestampTzGetDatum(entry->logged_at);
+	values[LOG_SERVERS - 1] = build_array(servers, n, OIDOID);
+	values[LOG_USERS - 1] = build_array(users, n, OIDOID);
+	values[LOG_BRANCHES - 1] = build_array(branches, n, INT4OID);
+	values[LOG_REMOTE_XIDS - 1] = build_array(remote_xids, n, XID8OID);
+	return heap_form_tuple(desc, values, nulls);
+}
+
+void
+commit_log_insert(const CommitLogEntry *entry)
+{
+	Relation	rel;
+
+	require_relations();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	rel = table_open(cache.log, RowExclusiveLock);
+	CatalogTupleInsert(rel, form_row(entry, RelationGetDescr(rel)));
+	table_close(rel, NoLock);
+	PopActiveSnapshot();
+}
+
+/* ---- reading ---- */
+
+static SysScanDesc
+begin_key_scan(Relation rel, Snapshot snapshot, uint64 xid, uint64 token)
+{
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], LOG_XID, BTEqualStrategyNumber, F_XID8EQ,
+				FullTransactionIdGetDatum(FullTransactionIdFromU64(xid)));
+	ScanKeyInit(&keys[1], LOG_TOKEN, BTEqualStrategyNumber, F_INT8EQ,
+				Int64GetDatum((int64) token));
+	return systable_beginscan(rel, cache.log_index, true, snapshot, 2, keys);
+}
+
+bool
+commit_log_exists(uint64 xid, uint64 token)
+{
+	Relation	rel;
+	Snapshot	snapshot;
+	SysScanDesc scan;
+	bool		exists;
+
+	require_relations();
+	rel = table_open(cache.log, AccessShareLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = begin_key_scan(rel, snapshot, xid, token);
+	exists = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, AccessShareLock);
+	return exists;
+}
+
+/*
+ * The elements of an array column, which must be nelements of the given size
+ * (-1 takes as many as there are).
+ */
+static const void *
+read_array(HeapTuple tuple, TupleDesc desc, int attno, Size element_size,
+		   int *nelements)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, attno, desc, &isnull);
+	ArrayType  *array = isnull ? NULL : DatumGetArrayTypePCopy(value);
+	int			found = array == NULL ? 0 :
+	ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+
+	if (array == NULL || ARR_HASNULL(array) ||
+		(*nelements >= 0 && found != *nelements) ||
+		ARR_SIZE(array) < ARR_DATA_OFFSET(array) + found * element_size)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("row of table \"%s.commit_log\" is not valid",
+						COMMIT_LOG_SCHEMA)));
+	*nelements = found;
+	return ARR_DATA_PTR(array);
+}
+
+static CommitLogEntry *
+read_row(HeapTuple tuple, TupleDesc desc)
+{
+	CommitLogEntry *entry = palloc0(sizeof(CommitLogEntry));
+	const Oid  *servers;
+	const Oid  *users;
+	const int32 *branches;
+	const uint64 *remote_xids;
+	int			n = -1;
+	int			participant;
+	bool		isnull;
+
+	entry->xid = U64FromFullTransactionId(
+										  DatumGetFullTransactionId(heap_getattr(tuple, LOG_XID, desc, &isnull)));
+	entry->token = (uint64) DatumGetInt64(heap_getattr(tuple, LOG_TOKEN, desc,
+													   &isnull));
+	entry->logged_at = DatumGetTimestampTz(heap_getattr(tuple, LOG_LOGGED_AT,
+														desc, &isnull));
+	servers = read_array(tuple, desc, LOG_SERVERS, sizeof(Oid), &n);
+	users = read_array(tuple, desc, LOG_USERS, sizeof(Oid), &n);
+	branches = read_array(tuple, desc, LOG_BRANCHES, sizeof(int32), &n);
+	remote_xids = read_array(tuple, desc, LOG_REMOTE_XIDS, sizeof(uint64), &n);
+	entry->nparticipants = n;
+	entry->participants = palloc(sizeof(CommitLogParticipant) * Max(n, 1));
+	for (participant = 0; participant < n; participant++)
+	{
+		CommitLogParticipant *p = &entry->participants[participant];
+
+		p->serverid = servers[participant];
+		p->userid = users[participant];
+		p->branch = (uint32) branches[participant];
+		p->remote_xid = remote_xids[participant];
+	}
+	return entry;
+}
+
+static int
+compare_age(const ListCell *a, const ListCell *b)
+{
+	const CommitLogEntry *left = lfirst(a);
+	const CommitLogEntry *right = lfirst(b);
+
+	if (left->logged_at != right->logged_at)
+		return left->logged_at < right->logged_at ? -1 : 1;
+	return left->xid < right->xid ? -1 : left->xid > right->xid;
+}
+
+static List *
+list_rows(Relation rel, Snapshot snapshot)
+{
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0,
+										  NULL);
+	HeapTuple	tuple;
+	List	   *rows = NIL;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		rows = lappend(rows, read_row(tuple, RelationGetDescr(rel)));
+	}
+	systable_endscan(scan);
+	list_sort(rows, compare_age);
+	return rows;
+}
+
+List *
+commit_log_list(void)
+{
+	Relation	rel;
+	Snapshot	snapshot;
+	List	   *rows;
+
+	require_relations();
+	rel = table_open(cache.log, AccessShareLock);
+	snapshot = GetLatestSnapshot();
+	PushActiveSnapshot(snapshot);
+	rows = list_rows(rel, GetActiveSnapshot());
+	PopActiveSnapshot();
+	table_close(rel, AccessShareLock);
+	return rows;
+}
+
+List *
+commit_log_list_with_uncommitted(void)
+{
+	Relation	rel;
+	SnapshotData snapshot;
+	List	   *rows;
+
+	require_relations();
+	rel = table_open(cache.log, AccessShareLock);
+	InitDirtySnapshot(snapshot);
+
+	/* a large row is read back under the active snapshot */
+	PushActiveSnapshot(GetLatestSnapshot());
+	rows = list_rows(rel, &snapshot);
+	PopActiveSnapshot();
+	table_close(rel, AccessShareLock);
+	return rows;
+}
+
+/* ---- deleting ---- */
+
+static bool
+delete_row(Relation rel, Snapshot snapshot, const CommitLogEntry *entry)
+{
+	SysScanDesc scan = begin_key_scan(rel, snapshot, entry->xid, entry->token);
+	HeapTuple	tuple = systable_getnext(scan);
+	bool		is_deleted = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		TM_FailureData failure;
+
+		is_deleted = compat_heap_delete(rel, &tuple->t_self,
+										GetCurrentCommandId(true),
+										&failure) == TM_Ok;
+	}
+	systable_endscan(scan);
+	return is_deleted;
+}
+
+int
+commit_log_delete(List *entries)
+{
+	Relation	rel;
+	ListCell   *cell;
+	int			ndeleted = 0;
+
+	if (entries == NIL)
+		return 0;
+	require_relations();
+	rel = table_open(cache.log, RowExclusiveLock);
+	PushActiveSnapshot(GetLatestSnapshot());
+	foreach(cell, entries)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (delete_row(rel, GetActiveSnapshot(), lfirst(cell)))
+			ndeleted++;
+	}
+	PopActiveSnapshot();
+	table_close(rel, NoLock);
+	return ndeleted;
+}

@@ -1,0 +1,920 @@
+/*-------------------------------------------------------------------------
+ *
+ * recovery_shard.c
+ *	  Recovery of one shard, as a state machine that never waits.
+ *
+ * The order of observation is the heart of it (C): the shard's list of
+ * prepared transactions first, then whether the local transaction still runs,
+ * then the log under a snapshot taken after that.  A transaction that commits
+ * meanwhile is seen running, or is found in the log; in any other order it
+ * could be taken for aborted while its COMMIT PREPARED is on the way.
+ *
+ * Whoever recovers holds an advisory lock on the shard, named after this
+ * coordinator, database and server, from before the list until the end.  A
+ * clone that is still alive, or another session of ours, waits outside (F).
+ *
+ * A branch is finished on a connection of the user who prepared it, since the
+ * shard lets only him (or a superuser) do it.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "txn/decision.h"
+#include "txn/local_xact.h"
+#include "txn/recovery_catalog.h"
+#include "txn/recovery_shard.h"
+#include "txn/sync_rep.h"
+
+/* questions asked, and branches finished, in one pass */
+#define MAX_QUESTIONS 1000
+#define MAX_BRANCHES 2000
+
+/* how often and how long to try for the lock, and to wait for a standby */
+#define LOCK_RETRY_MS 100
+#define LOCK_LIMIT_MS 2000
+#define STANDBY_RETRY_MS 20
+#define STANDBY_LIMIT_MS 1000
+
+#define LIST_SQL \
+	"SELECT gid, (extract(epoch FROM prepared) OPERATOR(pg_catalog.*) 1000000)" \
+	"::pg_catalog.int8 FROM pg_catalog.pg_prepared_xacts " \
+	"WHERE database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
+
+/* microseconds between 1970 and the server's epoch */
+#define EPOCH_DIFFERENCE \
+	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
+
+typedef enum ShardState
+{
+	SHARD_START,				/* until a mapping is found to list with */
+	SHARD_LISTING,				/* until lock and list are answered */
+	SHARD_LOCKED_OUT,			/* until the next try for the lock */
+	SHARD_AWAITING_STANDBY,		/* until commits may be acted upon (B) */
+	SHARD_ACTING,				/* until all are committed or rolled back */
+	SHARD_ASKING,				/* until all questions are answered (D) */
+	SHARD_UNLOCKING,			/* until the lock is given back */
+	SHARD_FINISHED				/* final */
+} ShardState;
+
+/* One of our prepared transactions on the shard. */
+typedef struct BranchTask
+{
+	Gid			gid;
+	TimestampTz prepared_at;
+	RecoveryParticipant *participant;	/* NULL: no row when we began */
+	BranchFacts facts;
+	BranchAction action;
+	RemoteRequest *request;
+} BranchTask;
+
+/* Has this participant, which is no longer prepared, committed? */
+typedef struct Question
+{
+	RecoveryParticipant *participant;
+	RemoteRequest *request;
+} Question;
+
+struct RecoveryShard
+{
+	ShardState	state;
+	RecoveryReport *report;
+	uint64		identity;
+	RecoveryRows *rows;
+	bool		looks_only;
+	List	   *users;			/* whose mappings have not been tried */
+	List	   *conns;
+	RemoteConn *main;			/* one of them: holds the lock */
+	RemoteRequest *lock_request;
+	RemoteRequest *list_request;
+	RemoteRequest *unlock_request;
+	TimestampTz state_since;
+	TimestampTz lock_wanted_since;	/* 0: not refused yet */
+	TimestampTz next_try;
+	XLogRecPtr	decision_lsn;	/* all rows found are on disk up to here */
+	List	   *tasks;			/* of BranchTask */
+	List	   *questions;		/* of Question */
+	bool		has_more;		/* something is left for another pass */
+};
+
+/* ---- small helpers ---- */
+
+static void
+change_state(RecoveryShard *shard, ShardState state)
+{
+	shard->state = state;
+	shard->state_since = GetCurrentTimestamp();
+	shard->next_try = 0;
+}
+
+static bool
+has_lasted(const RecoveryShard *shard, int ms)
+{
+	return TimestampDifferenceExceeds(shard->state_since, GetCurrentTimestamp(),
+									  ms);
+}
+
+static void
+note_error(RecoveryShard *shard, char *error)
+{
+	if (shard->report->error == NULL)
+		shard->report->error = error;
+}
+
+static char *
+error_text(ErrorData *error)
+{
+	return error->detail ? psprintf("%s: %s", error->message, error->detail) :
+		error->message;
+}
+
+/*
+ * What made a request fail, as one line.
+ */
+static char *
+request_error(RemoteRequest *request)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	char	   *volatile message = NULL;
+
+	PG_TRY();
+	{
+		remote_request_report(ERROR, request);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		message = error_text(CopyErrorData());
+		FlushErrorState();
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+	return message;
+}
+
+static int
+request_sqlstate(const RemoteRequest *request)
+{
+	RemoteResult *result = remote_request_result(request);
+
+	return remote_request_state(request) == REMOTE_REQUEST_FAILED && result ?
+		remote_result_sqlstate(result) : 0;
+}
+
+static void
+note_failure(RecoveryShard *shard, RemoteRequest *request)
+{
+	shard->report->failed++;
+	note_error(shard, request_error(request));
+}
+
+static RemoteRequest *
+queue_segment(RemoteConn *conn, const char *sql)
+{
+	RemoteRequest *request = remote_request_queue_sql(conn, sql, 0);
+
+	remote_request_queue_sync(conn);
+	return request;
+}
+
+/*
+ * Makes a connection with a user's mapping; NULL, with the reason, when there
+ * is none or it must not be used.
+ */
+static RemoteConn *
+open_conn(RecoveryShard *shard, Oid userid, char **error)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	RemoteConn *volatile conn = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		conn = remote_conn_create(userid, shard->report->serverid);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		*error = error_text(CopyErrorData());
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_END_TRY();
+	if (conn)
+		shard->conns = lappend(shard->conns, conn);
+	return conn;
+}
+
+/*
+ * The connection on which to finish what a user has prepared; if his mapping
+ * is gone, the one that holds the lock may have the rights.
+ */
+static RemoteConn *
+conn_for_user(RecoveryShard *shard, Oid userid)
+{
+	ListCell   *cell;
+	RemoteConn *conn;
+	char	   *error = NULL;
+
+	foreach(cell, shard->conns)
+	{
+		if (remote_conn_userid(lfirst(cell)) == userid)
+			return lfirst(cell);
+	}
+	conn = open_conn(shard, userid, &error);
+	return conn ? conn : shard->main;
+}
+
+static void start_asking(RecoveryShard *shard);
+
+/* ---- listing ---- */
+
+/*
+ * The same number on every coordinator that has our identity, so on a clone
+ * as well; the server is part of it because two servers may lead to one
+ * database.
+ */
+static int64
+lock_key(const RecoveryShard *shard)
+{
+	struct
+	{
+		uint64		identity;
+		uint32		database;
+		uint32		server;
+	}			name;
+
+	name.identity = shard->identity;
+	name.database = MyDatabaseId;
+	name.server = shard->report->serverid;
+	return (int64) hash_bytes_extended((const unsigned char *) &name,
+									   sizeof(name), 0);
+}
+
+static void
+queue_listing(RecoveryShard *shard)
+{
+	char	   *lock_sql;
+
+	if (shard->looks_only)
+		lock_sql = "SELECT pg_catalog.pg_is_in_recovery(), true";
+	else
+		lock_sql = psprintf("SELECT pg_catalog.pg_is_in_recovery(), "
+							"pg_catalog.pg_try_advisory_lock(" INT64_FORMAT ")",
+							lock_key(shard));
+	shard->lock_request = queue_segment(shard->main, lock_sql);
+	shard->list_request = queue_segment(shard->main, LIST_SQL);
+	change_state(shard, SHARD_LISTING);
+}
+
+/*
+ * Takes the next mapping and lists with it.
+ */
+static void
+start(RecoveryShard *shard)
+{
+	shard->main = NULL;
+	while (shard->users != NIL && shard->main == NULL)
+	{
+		Oid			userid = linitial_oid(shard->users);
+		char	   *error = NULL;
+
+		shard->users = list_delete_first(shard->users);
+		shard->main = open_conn(shard, userid, &error);
+		if (shard->main == NULL)
+			note_error(shard, error);
+	}
+	if (shard->main)
+		queue_listing(shard);
+	else
+		change_state(shard, SHARD_FINISHED);
+}
+
+/*
+ * A branch belongs to the server in its name; what a dropped server left
+ * behind is taken over by any that leads to the same database.
+ */
+static bool
+is_of_shard(const RecoveryShard *shard, const Gid *gid)
+{
+	return gid_is_ours(gid, shard->identity, MyDatabaseId) &&
+		(gid->server == shard->report->serverid ||
+		 !recovery_catalog_has_server(gid->server));
+}
+
+static void
+add_task(RecoveryShard *shard, const Gid *gid, const char *prepared_at)
+{
+	BranchTask *task = palloc0(sizeof(BranchTask));
+
+	task->gid = *gid;
+	task->prepared_at = strtoll(prepared_at, NULL, 10) - EPOCH_DIFFERENCE;
+	task->facts.is_prepared = true;
+	task->participant = recovery_rows_find(shard->rows, gid->xid, gid->token,
+										   gid->branch);
+	if (task->participant)
+		task->participant->is_prepared = true;
+	shard->tasks = lappend(shard->tasks, task);
+}
+
+static void
+read_list(RecoveryShard *shard)
+{
+	RemoteResult *result = remote_request_result(shard->list_request);
+	int			row;
+
+	for (row = 0; row < remote_result_nrows(result); row++)
+	{
+		Gid			gid;
+
+		if (!gid_parse(remote_result_value(result, row, 0), &gid) ||
+			!is_of_shard(shard, &gid))
+			continue;
+		if (list_length(shard->tasks) >= MAX_BRANCHES)
+		{
+			RecoveryParticipant *participant =
+			recovery_rows_find(shard->rows, gid.xid, gid.token, gid.branch);
+
+			/* not to be asked about, since it is there */
+			if (participant)
+				participant->is_prepared = true;
+			shard->has_more = true;
+		}
+		else
+			add_task(shard, &gid, remote_result_value(result, row, 1));
+	}
+}
+
+/*
+ * Observes, in the order of (C), what is known here of each branch.
+ */
+static void
+gather_facts(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, shard->tasks)
+	{
+		BranchTask *task = lfirst(cell);
+		const Gid  *gid = &task->gid;
+
+		task->facts.is_running = local_xact_is_running(gid->xid);
+		if (!task->facts.is_running)
+			task->facts.is_logged = commit_log_exists(gid->xid, gid->token);
+	}
+	shard->decision_lsn = sync_rep_position_noerror();
+}
+
+static void
+lock_was_refused(RecoveryShard *shard)
+{
+	if (shard->lock_wanted_since == 0)
+		shard->lock_wanted_since = GetCurrentTimestamp();
+	if (TimestampDifferenceExceeds(shard->lock_wanted_since,
+								   GetCurrentTimestamp(), LOCK_LIMIT_MS))
+	{
+		shard->report->waiting++;
+		note_error(shard, pstrdup("another recovery of this coordinator is at work on the server"));
+		change_state(shard, SHARD_FINISHED);
+		return;
+	}
+	change_state(shard, SHARD_LOCKED_OUT);
+	shard->next_try = TimestampTzPlusMilliseconds(shard->state_since,
+												  LOCK_RETRY_MS);
+}
+
+static bool
+is_answer_true(RemoteRequest *request, int col)
+{
+	return strcmp(remote_result_value(remote_request_result(request), 0, col),
+				  "t") == 0;
+}
+
+static void
+finish_listing(RecoveryShard *shard)
+{
+	RemoteRequest *lock = shard->lock_request;
+	RemoteRequest *list = shard->list_request;
+
+	if (!remote_request_is_final(lock) || !remote_request_is_final(list))
+		return;
+	if (remote_request_state(lock) != REMOTE_REQUEST_DONE ||
+		remote_request_state(list) != REMOTE_REQUEST_DONE)
+	{
+		note_error(shard, request_error(remote_request_state(lock) ==
+										REMOTE_REQUEST_DONE ? list : lock));
+		change_state(shard, SHARD_START);
+	}
+	else if (is_answer_true(lock, 0))
+	{
+		/* it knows nothing for certain, and nothing can be done there */
+		note_error(shard, pstrdup("the server is a standby"));
+		change_state(shard, SHARD_FINISHED);
+	}
+	else if (!is_answer_true(lock, 1))
+		lock_was_refused(shard);
+	else
+	{
+		shard->report->error = NULL;	/* of mappings tried before */
+		read_list(shard);
+		gather_facts(shard);
+		if (shard->looks_only)
+			start_asking(shard);
+		else
+			change_state(shard, SHARD_AWAITING_STANDBY);
+	}
+}
+
+/* ---- acting ---- */
+
+static void
+start_action(RecoveryShard *shard, BranchTask *task)
+{
+	char		gid[GID_MAX_LENGTH + 1];
+	char	   *sql;
+
+	gid_format(&task->gid, gid);
+	sql = psprintf("%s PREPARED '%s'",
+				   task->action == BRANCH_ACTION_COMMIT ? "COMMIT" : "ROLLBACK",
+				   gid);
+	task->request = queue_segment(conn_for_user(shard, task->gid.user),
+								  sql);
+}
+
+/*
+ * Does a commit decided here have to reach a standby first?
+ */
+static bool
+must_await_standby(const RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, shard->tasks)
+	{
+		if (((BranchTask *) lfirst(cell))->facts.is_logged)
+			return !sync_rep_is_flushed_noerror(shard->decision_lsn);
+	}
+	return false;
+}
+
+static void
+start_acting(RecoveryShard *shard)
+{
+	bool		is_safe = !must_await_standby(shard);
+	ListCell   *cell;
+
+	if (!is_safe && !has_lasted(shard, STANDBY_LIMIT_MS))
+	{
+		shard->next_try = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+													  STANDBY_RETRY_MS);
+		return;
+	}
+	foreach(cell, shard->tasks)
+	{
+		BranchTask *task = lfirst(cell);
+
+		task->facts.is_decision_safe = is_safe;
+		task->action = decision_branch_action(&task->facts);
+		if (task->action == BRANCH_ACTION_COMMIT ||
+			task->action == BRANCH_ACTION_ROLLBACK)
+			start_action(shard, task);
+		else
+			shard->report->waiting++;
+	}
+	if (!is_safe)
+	{
+		note_error(shard, pstrdup("the synchronous standby has not confirmed the decision"));
+		shard->has_more = true;
+	}
+	change_state(shard, SHARD_ACTING);
+}
+
+static void
+action_succeeded(RecoveryShard *shard, BranchTask *task)
+{
+	if (task->action == BRANCH_ACTION_ROLLBACK)
+	{
+		shard->report->rolled_back++;
+		return;
+	}
+	shard->report->committed++;
+	if (task->participant && task->participant->state == PARTICIPANT_OPEN)
+		recovery_rows_set_state(task->participant, PARTICIPANT_PAST);
+}
+
+static void
+finish_action(RecoveryShard *shard, BranchTask *task)
+{
+	int			sqlstate = request_sqlstate(task->request);
+
+	if (remote_request_state(task->request) == REMOTE_REQUEST_DONE)
+		action_succeeded(shard, task);
+	else if (sqlstate == ERRCODE_UNDEFINED_OBJECT)
+	{
+		/* somebody else finished it: what became of it is asked next */
+		if (task->participant)
+			task->participant->is_prepared = false;
+	}
+	else if (sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+	{
+		/* somebody else is just doing it */
+		shard->report->waiting++;
+		shard->has_more = true;
+	}
+	else
+		note_failure(shard, task->request);
+	remote_request_release(task->request);
+	task->request = NULL;
+}
+
+/* ---- asking ---- */
+
+/*
+ * The shard was failed over to a server that had not got the prepared
+ * transaction, or somebody rolled it back by hand.  Nothing can be repaired
+ * from here; it must not go unnoticed (D).
+ */
+static void
+participant_is_lost(RecoveryShard *shard, RecoveryParticipant *participant,
+					const char *answer)
+{
+	char	   *incident;
+
+	recovery_rows_set_state(participant, PARTICIPANT_LOST);
+	incident = psprintf("branch %u of committed transaction " UINT64_FORMAT
+						" is no longer prepared, and the answer for its transaction "
+						UINT64_FORMAT " on the server is: %s",
+						participant->who->branch, participant->entry->xid,
+						participant->who->remote_xid, answer);
+	shard->report->incidents = lappend(shard->report->incidents, incident);
+}
+
+static void
+ask(RecoveryShard *shard, RecoveryParticipant *participant)
+{
+	Question   *question = palloc(sizeof(Question));
+	char	   *sql = psprintf("SELECT pg_catalog.pg_xact_status('" UINT64_FORMAT "'::pg_catalog.xid8)",
+							   participant->who->remote_xid);
+
+	question->participant = participant;
+	question->request = queue_segment(shard->main, sql);
+	shard->questions = lappend(shard->questions, question);
+}
+
+static void
+consider_participant(RecoveryShard *shard, RecoveryParticipant *participant)
+{
+	BranchFacts facts = {0};
+
+	facts.is_logged = true;
+	facts.is_running = local_xact_is_running(participant->entry->xid);
+	facts.is_remote_known = participant->who->remote_xid == 0;
+	switch (decision_branch_action(&facts))
+	{
+		case BRANCH_ACTION_WAIT:
+			shard->report->waiting++;
+			break;
+		case BRANCH_ACTION_ASK:
+			if (list_length(shard->questions) < MAX_QUESTIONS)
+				ask(shard, participant);
+			else
+				shard->has_more = true;
+			break;
+		case BRANCH_ACTION_LOST:
+			participant_is_lost(shard, participant, "never told");
+			break;
+		case BRANCH_ACTION_COMMIT:
+		case BRANCH_ACTION_ROLLBACK:
+		case BRANCH_ACTION_FORGET:
+			break;				/* not with these facts */
+	}
+}
+
+static void
+start_asking(RecoveryShard *shard)
+{
+	List	   *open = recovery_rows_on_server(shard->rows,
+											   shard->report->serverid,
+											   PARTICIPANT_OPEN);
+	ListCell   *cell;
+
+	foreach(cell, open)
+	{
+		RecoveryParticipant *participant = lfirst(cell);
+
+		if (!participant->is_prepared)
+			consider_participant(shard, participant);
+	}
+	change_state(shard, SHARD_ASKING);
+}
+
+static void
+finish_acting(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, shard->tasks)
+	{
+		BranchTask *task = lfirst(cell);
+
+		if (task->request && !remote_request_is_final(task->request))
+			return;
+	}
+	foreach(cell, shard->tasks)
+	{
+		BranchTask *task = lfirst(cell);
+
+		if (task->request)
+			finish_action(shard, task);
+	}
+	start_asking(shard);
+}
+
+/*
+ * Turns the shard's answer into facts; false when it is no answer.
+ */
+static bool
+read_answer(RemoteRequest *request, BranchFacts *facts, const char **answer)
+{
+	RemoteResult *result = remote_request_result(request);
+
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+	{
+		*answer = remote_result_is_null(result, 0, 0) ? "too old to be known" :
+			remote_result_value(result, 0, 0);
+		facts->is_remote_committed = strcmp(*answer, "committed") == 0;
+		facts->is_remote_in_progress = strcmp(*answer, "in progress") == 0;
+		return true;
+	}
+	if (request_sqlstate(request) == ERRCODE_INVALID_PARAMETER_VALUE)
+	{
+		/* the number has not been handed out there: it is another history */
+		*answer = remote_result_message(result);
+		return true;
+	}
+	return false;
+}
+
+static void
+finish_question(RecoveryShard *shard, Question *question)
+{
+	RecoveryParticipant *participant = question->participant;
+	BranchFacts facts = {0};
+	const char *answer;
+
+	facts.is_logged = true;
+	facts.is_remote_known = true;
+	if (!read_answer(question->request, &facts, &answer))
+	{
+		note_failure(shard, question->request);
+		return;
+	}
+	switch (decision_branch_action(&facts))
+	{
+		case BRANCH_ACTION_FORGET:
+			recovery_rows_set_state(participant, PARTICIPANT_PAST);
+			break;
+		case BRANCH_ACTION_LOST:
+			participant_is_lost(shard, participant, answer);
+			break;
+		case BRANCH_ACTION_WAIT:
+			shard->report->waiting++;
+			shard->has_more = true;
+			break;
+		case BRANCH_ACTION_ASK:
+		case BRANCH_ACTION_COMMIT:
+		case BRANCH_ACTION_ROLLBACK:
+			break;				/* not with these facts */
+	}
+}
+
+static void
+finish_asking(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, shard->questions)
+	{
+		if (!remote_request_is_final(((Question *) lfirst(cell))->request))
+			return;
+	}
+	foreach(cell, shard->questions)
+	{
+		Question   *question = lfirst(cell);
+
+		finish_question(shard, question);
+		remote_request_release(question->request);
+	}
+	if (shard->looks_only)
+	{
+		change_state(shard, SHARD_FINISHED);
+		return;
+	}
+	shard->unlock_request =
+		queue_segment(shard->main,
+					  psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
+							   lock_key(shard)));
+	change_state(shard, SHARD_UNLOCKING);
+}
+
+/* ---- the machine ---- */
+
+RecoveryShard *
+recovery_shard_create(Oid serverid, uint64 identity, RecoveryRows *rows,
+					  bool looks_only)
+{
+	RecoveryShard *shard = palloc0(sizeof(RecoveryShard));
+	ForeignServer *server = GetForeignServer(serverid);
+
+	shard->report = palloc0(sizeof(RecoveryReport));
+	shard->report->serverid = serverid;
+	shard->report->server_name = server->servername;
+	shard->identity = identity;
+	shard->rows = rows;
+	shard->looks_only = looks_only;
+	shard->users = recovery_catalog_users(serverid);
+	if (shard->users == NIL &&
+		recovery_rows_on_server(rows, serverid, PARTICIPANT_OPEN) != NIL)
+		note_error(shard, pstrdup("no user mapping is left to reach the server with"));
+	change_state(shard, SHARD_START);
+	return shard;
+}
+
+static void
+advance_one_step(RecoveryShard *shard)
+{
+	if (shard->next_try != 0 && GetCurrentTimestamp() < shard->next_try)
+		return;
+	switch (shard->state)
+	{
+		case SHARD_START:
+			start(shard);
+			break;
+		case SHARD_LISTING:
+			finish_listing(shard);
+			break;
+		case SHARD_LOCKED_OUT:
+			queue_listing(shard);
+			break;
+		case SHARD_AWAITING_STANDBY:
+			start_acting(shard);
+			break;
+		case SHARD_ACTING:
+			finish_acting(shard);
+			break;
+		case SHARD_ASKING:
+			finish_asking(shard);
+			break;
+		case SHARD_UNLOCKING:
+			if (remote_request_is_final(shard->unlock_request))
+				change_state(shard, SHARD_FINISHED);
+			break;
+		case SHARD_FINISHED:
+			break;
+	}
+}
+
+bool
+recovery_shard_advance(RecoveryShard *shard)
+{
+	ShardState	state;
+
+	do
+	{
+		state = shard->state;
+		advance_one_step(shard);
+	} while (shard->state != state);
+	return state == SHARD_FINISHED;
+}
+
+void
+recovery_shard_give_up(RecoveryShard *shard, const char *reason)
+{
+	/* up to here only giving the lock back was left, which closing does too */
+	if (shard->state != SHARD_UNLOCKING)
+		note_error(shard, pstrdup(reason));
+	change_state(shard, SHARD_FINISHED);
+}
+
+List *
+recovery_shard_conns(const RecoveryShard *shard)
+{
+	return shard->conns;
+}
+
+TimestampTz
+recovery_shard_next_try(const RecoveryShard *shard)
+{
+	return shard->next_try;
+}
+
+RecoveryReport *
+recovery_shard_report(RecoveryShard *shard)
+{
+	RecoveryReport *report = shard->report;
+
+	report->lost = list_length(recovery_rows_on_server(shard->rows,
+													   report->serverid,
+													   PARTICIPANT_LOST));
+	report->is_complete = shard->state == SHARD_FINISHED && !shard->has_more &&
+		report->error == NULL && report->failed == 0 && report->lost == 0;
+	return report;
+}
+
+static RecoveryBranchState
+state_of_task(const BranchTask *task)
+{
+	if (task->facts.is_running)
+		return local_xact_is_prepared(task->gid.xid) ? RECOVERY_USER_PREPARED :
+			RECOVERY_RUNNING;
+	return task->facts.is_logged ? RECOVERY_COMMIT_PENDING : RECOVERY_ABORT_PENDING;
+}
+
+static RecoveryBranch *
+branch_of_task(const BranchTask *task)
+{
+	RecoveryBranch *branch = palloc(sizeof(RecoveryBranch));
+
+	branch->gid = task->gid;
+	branch->state = state_of_task(task);
+	branch->since = task->participant ? task->participant->entry->logged_at :
+		task->prepared_at;
+	return branch;
+}
+
+static RecoveryBranch *
+branch_of_participant(const RecoveryShard *shard,
+					  const RecoveryParticipant *participant)
+{
+	RecoveryBranch *branch = palloc(sizeof(RecoveryBranch));
+
+	branch->gid.identity = shard->identity;
+	branch->gid.database = MyDatabaseId;
+	branch->gid.xid = participant->entry->xid;
+	branch->gid.token = participant->entry->token;
+	branch->gid.branch = participant->who->branch;
+	branch->gid.server = participant->who->serverid;
+	branch->gid.user = participant->who->userid;
+	branch->since = participant->entry->logged_at;
+	if (participant->state == PARTICIPANT_LOST)
+		branch->state = RECOVERY_LOST;
+	else
+		branch->state = shard->report->error ? RECOVERY_UNREACHABLE :
+			RECOVERY_COMMIT_PENDING;
+	return branch;
+}
+
+List *
+recovery_shard_branches(const RecoveryShard *shard)
+{
+	Oid			serverid = shard->report->serverid;
+	List	   *others;
+	List	   *branches = NIL;
+	ListCell   *cell;
+
+	foreach(cell, shard->tasks)
+		branches = lappend(branches, branch_of_task(lfirst(cell)));
+	others = list_concat(recovery_rows_on_server(shard->rows, serverid,
+												 PARTICIPANT_OPEN),
+						 recovery_rows_on_server(shard->rows, serverid,
+												 PARTICIPANT_LOST));
+	foreach(cell, others)
+	{
+		RecoveryParticipant *participant = lfirst(cell);
+
+		if (!participant->is_prepared)
+			branches = lappend(branches,
+							   branch_of_participant(shard, participant));
+	}
+	return branches;
+}
+
+void
+recovery_shard_free_noerror(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, shard->conns)
+		remote_conn_free_noerror(lfirst(cell));
+	shard->conns = NIL;
+}
