@@ -1,0 +1,517 @@
+/*-------------------------------------------------------------------------
+ *
+ * exec_modify.c
+ *	  Changing rows of foreign tables one by one or in batches.
+ *
+ * A ModifyState is made for each result relation that is a foreign table, be
+ * it named in the plan, reached by tuple routing, or the target of COPY.  It
+ * has one statement for one row, which the shard prepares when it comes again.
+ * A batch is that statement many times in one flush, awaited once.
+ *
+ * Parameters go out without types: in INSERT and UPDATE the shard infers them
+ * from its own columns, which need not have the local type.
+ *
+ * A row counts as changed when the shard says so, since a trigger there may
+ * have skipped it.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/plannodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "base/compat_executor.h"
+#include "fdw/fdw_handler.h"
+#include "fdw/fdw_options.h"
+#include "fdw/fdw_plan.h"
+#include "fdw/remote_sql.h"
+#include "fdw/scan_group.h"
+#include "fdw/tuple_io.h"
+#include "txn/coordinator.h"
+
+typedef struct ModifyState
+{
+	Relation	rel;
+	EState	   *estate;
+	Oid			userid;
+	Oid			serverid;
+	int			owner_level;
+	TxnBranch  *branch;			/* from the first row on */
+	const char *sql;
+	List	   *target_attrs;	/* attnos sent */
+	bool		sends_identity; /* after them, ctid and tableoid */
+	AttrNumber	ctid_attno;		/* in the subplan's rows */
+	AttrNumber	tableoid_attno;
+	bool		has_returning;
+	TupleReader *reader;		/* of RETURNING */
+	ParamWriter *params;
+	Datum	   *values;			/* of the parameters */
+	bool	   *nulls;
+	MemoryContext row_context;	/* reset for each row or batch */
+} ModifyState;
+
+/* What differs between the ways a ModifyState comes about. */
+typedef struct ModifyStatement
+{
+	const char *sql;
+	List	   *target_attrs;
+	bool		has_returning;
+	List	   *retrieved_attrs;
+} ModifyStatement;
+
+/* ---- making ---- */
+
+static void
+init_params(ModifyState *modify)
+{
+	TupleDesc	tupdesc = RelationGetDescr(modify->rel);
+	int			max_params = list_length(modify->target_attrs) + 2;
+	Oid		   *types = palloc(sizeof(Oid) * max_params);
+	int			nparams = 0;
+	ListCell   *lc;
+
+	foreach(lc, modify->target_attrs)
+		types[nparams++] = TupleDescAttr(tupdesc, lfirst_int(lc) - 1)->atttypid;
+	if (modify->sends_identity)
+	{
+		types[nparams++] = TIDOID;
+		types[nparams++] = OIDOID;
+	}
+	modify->params = param_writer_create(nparams, types);
+	modify->values = palloc(sizeof(Datum) * max_params);
+	modify->nulls = palloc(sizeof(bool) * max_params);
+	pfree(types);
+}
+
+/*
+ * In the query's memory context.
+ */
+static ModifyState *
+make_modify(EState *estate, ResultRelInfo *rinfo,
+			const ModifyStatement *statement, bool sends_identity)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
+	ModifyState *modify = palloc0(sizeof(ModifyState));
+	Relation	rel = rinfo->ri_RelationDesc;
+
+	modify->rel = rel;
+	modify->estate = estate;
+	modify->userid = compat_result_userid(rinfo, estate);
+	modify->serverid = GetForeignServerIdByRelId(RelationGetRelid(rel));
+	modify->owner_level = GetCurrentTransactionNestLevel();
+	modify->sql = statement->sql;
+	modify->target_attrs = statement->target_attrs;
+	modify->sends_identity = sends_identity;
+	modify->has_returning = statement->has_returning;
+	if (modify->has_returning)
+		modify->reader = tuple_reader_create(RelationGetDescr(rel),
+											 statement->retrieved_attrs, rel,
+											 NULL);
+	init_params(modify);
+	modify->row_context = AllocSetContextCreate(estate->es_query_cxt,
+												"shard_fdw modified row",
+												ALLOCSET_SMALL_SIZES);
+	MemoryContextSwitchTo(old_context);
+	return modify;
+}
+
+static AttrNumber
+find_junk(List *tlist, const char *name)
+{
+	AttrNumber	attno = ExecFindJunkAttributeInTlist(tlist, name);
+
+	if (!AttributeNumberIsValid(attno))
+		elog(ERROR, "could not find junk column \"%s\"", name);
+	return attno;
+}
+
+void
+shardBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+						List *fdw_private, int subplan_index, int eflags)
+{
+	bool		sends_identity = mtstate->operation != CMD_INSERT;
+	ModifyStatement statement;
+	ModifyState *modify;
+
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	statement.sql = strVal(list_nth(fdw_private, MODIFY_PRIVATE_SQL));
+	statement.target_attrs = list_nth(fdw_private, MODIFY_PRIVATE_TARGET_ATTRS);
+	statement.has_returning =
+		intVal(list_nth(fdw_private, MODIFY_PRIVATE_HAS_RETURNING)) != 0;
+	statement.retrieved_attrs = list_nth(fdw_private,
+										 MODIFY_PRIVATE_RETRIEVED_ATTRS);
+
+	modify = make_modify(mtstate->ps.state, rinfo, &statement, sends_identity);
+	if (sends_identity)
+	{
+		List	   *tlist = outerPlan(mtstate->ps.plan)->targetlist;
+
+		modify->ctid_attno = find_junk(tlist, SHARD_ROW_CTID_NAME);
+		modify->tableoid_attno = find_junk(tlist, SHARD_ROW_TABLEOID_NAME);
+	}
+	rinfo->ri_FdwState = modify;
+}
+
+void
+shardEndForeignModify(EState *estate, ResultRelInfo *rinfo)
+{
+	ModifyState *modify = rinfo->ri_FdwState;
+
+	if (modify == NULL)
+		return;
+	MemoryContextDelete(modify->row_context);
+	rinfo->ri_FdwState = NULL;
+}
+
+/* ---- tuple routing and COPY ---- */
+
+/*
+ * The columns of a table: those an INSERT sends, or all.
+ */
+static List *
+list_columns(Relation rel, bool with_generated)
+{
+	TupleDesc	tupdesc = RelationGetDescr(rel);
+	List	   *attnos = NIL;
+	int			attnum;
+
+	for (attnum = 1; attnum <= tupdesc->natts; attnum++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(tupdesc, attnum - 1);
+
+		if (!attr->attisdropped && (with_generated || !attr->attgenerated))
+			attnos = lappend_int(attnos, attnum);
+	}
+	return attnos;
+}
+
+/*
+ * The columns that RETURNING needs of a row routed to the table; its list has
+ * been translated to the table's columns, under the number of the plan's
+ * first result relation.
+ */
+static List *
+list_returning_columns(const ModifyTableState *mtstate,
+					   const ResultRelInfo *rinfo)
+{
+	Bitmapset  *used = NULL;
+	List	   *all = list_columns(rinfo->ri_RelationDesc, true);
+	List	   *attnos = NIL;
+	ListCell   *lc;
+
+	pull_varattnos((Node *) rinfo->ri_returningList,
+				   mtstate->resultRelInfo[0].ri_RangeTableIndex, &used);
+	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used))
+		return all;
+	foreach(lc, all)
+	{
+		if (bms_is_member(lfirst_int(lc) - FirstLowInvalidHeapAttributeNumber,
+						  used))
+			attnos = lappend_int(attnos, lfirst_int(lc));
+	}
+	return attnos;
+}
+
+static void
+choose_returning(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
+				 ModifyStatement *statement)
+{
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+
+	statement->has_returning = false;
+	statement->retrieved_attrs = NIL;
+	if ((rinfo->ri_TrigDesc && rinfo->ri_TrigDesc->trig_insert_after_row) ||
+		rinfo->ri_WithCheckOptions != NIL)
+		statement->retrieved_attrs = list_columns(rinfo->ri_RelationDesc, true);
+	else if (plan && plan->returningLists != NIL)
+		statement->retrieved_attrs = list_returning_columns(mtstate, rinfo);
+	statement->has_returning = statement->retrieved_attrs != NIL;
+}
+
+/*
+ * True for ON CONFLICT DO NOTHING; the other actions need the row that is in
+ * the way.
+ */
+static bool
+check_on_conflict(const ModifyTable *plan, Relation rel)
+{
+	if (plan == NULL || plan->onConflictAction == ONCONFLICT_NONE)
+		return false;
+	if (plan->onConflictAction != ONCONFLICT_NOTHING)
+		ereport(ERROR,
+				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("cannot insert into foreign table \"%s\" with this action of ON CONFLICT",
+					   RelationGetRelationName(rel)),
+				errhint("Only ON CONFLICT DO NOTHING is supported for foreign tables."));
+	if (plan->arbiterIndexes != NIL)
+		ereport(ERROR,
+				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("cannot insert into foreign table \"%s\" with a conflict target",
+					   RelationGetRelationName(rel)),
+				errhint("Use ON CONFLICT DO NOTHING without a conflict target."));
+	return true;
+}
+
+/*
+ * Rows moved by an UPDATE into a partition that the same UPDATE reads might
+ * be met there once more.
+ */
+static void
+check_row_movement(const ModifyTable *plan, const ResultRelInfo *rinfo)
+{
+	if (plan && plan->operation != CMD_INSERT &&
+		(rinfo->ri_usesFdwDirectModify || rinfo->ri_FdwState))
+		ereport(ERROR,
+				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("cannot route tuples into foreign table to be updated \"%s\"",
+					   RelationGetRelationName(rinfo->ri_RelationDesc)));
+}
+
+void
+shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	const ModifyTable *plan = castNode(ModifyTable, mtstate->ps.plan);
+	EState	   *estate = mtstate->ps.state;
+	Relation	rel = rinfo->ri_RelationDesc;
+	MemoryContext old_context;
+	ModifyStatement statement;
+	StringInfoData sql;
+	bool		ignores_conflicts;
+
+	check_row_movement(plan, rinfo);
+	ignores_conflicts = check_on_conflict(plan, rel);
+
+	old_context = MemoryContextSwitchTo(estate->es_query_cxt);
+	statement.target_attrs = list_columns(rel, false);
+	choose_returning(mtstate, rinfo, &statement);
+	initStringInfo(&sql);
+	remote_sql_insert(&sql, rel, statement.target_attrs,
+					  statement.retrieved_attrs, ignores_conflicts);
+	statement.sql = sql.data;
+	rinfo->ri_FdwState = make_modify(estate, rinfo, &statement, false);
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+shardEndForeignInsert(EState *estate, ResultRelInfo *rinfo)
+{
+	shardEndForeignModify(estate, rinfo);
+}
+
+/* ---- rows ---- */
+
+static Datum
+get_identity(TupleTableSlot *plan_slot, AttrNumber attno)
+{
+	bool		is_null;
+	Datum		value = ExecGetJunkAttribute(plan_slot, attno, &is_null);
+
+	if (is_null)
+		elog(ERROR, "the identity of a remote row is null");
+	return value;
+}
+
+/*
+ * Queues the statement for one row, in the row's context.
+ */
+static RemoteRequest *
+queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	RemoteQuery query = {0};
+	ListCell   *lc;
+
+	foreach(lc, modify->target_attrs)
+	{
+		modify->values[query.nparams] =
+			slot_getattr(slot, lfirst_int(lc), &modify->nulls[query.nparams]);
+		query.nparams++;
+	}
+	if (modify->sends_identity)
+	{
+		modify->nulls[query.nparams] = modify->nulls[query.nparams + 1] = false;
+		modify->values[query.nparams++] = get_identity(plan_slot,
+													   modify->ctid_attno);
+		modify->values[query.nparams++] = get_identity(plan_slot,
+													   modify->tableoid_attno);
+	}
+
+	query.sql = modify->sql;
+	query.param_values = param_writer_print(modify->params, modify->values,
+											modify->nulls);
+	query.is_reusable = true;
+	if (modify->reader)
+		query.binary_result = tuple_reader_wants_binary(modify->reader);
+	if (modify->branch == NULL)
+		modify->branch = coordinator_get_branch(modify->userid,
+												modify->serverid);
+	return branch_queue(modify->branch, &query, BRANCH_USE_WRITE,
+						scan_group_statement(modify->estate),
+						modify->owner_level);
+}
+
+/*
+ * Waits for the statement; true when it changed a row.  Then the slot has
+ * what RETURNING gave, in its own memory.
+ */
+static bool
+finish_row(ModifyState *modify, RemoteRequest *request, TupleTableSlot *slot)
+{
+	const RemoteResult *result = remote_request_finish(request);
+	bool		is_changed;
+
+	if (modify->has_returning)
+	{
+		is_changed = remote_result_nrows(result) > 0;
+		if (is_changed)
+		{
+			tuple_reader_store(modify->reader, result, 0, slot);
+			ExecMaterializeSlot(slot);
+		}
+	}
+	else
+		is_changed = remote_result_affected(result) > 0;
+	remote_request_release(request);
+	return is_changed;
+}
+
+/*
+ * One row, by any of the statements.
+ */
+static TupleTableSlot *
+modify_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(modify->row_context);
+	bool		is_changed;
+
+	is_changed = finish_row(modify, queue_row(modify, slot, plan_slot), slot);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(modify->row_context);
+	return is_changed ? slot : NULL;
+}
+
+TupleTableSlot *
+shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
+					   TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+}
+
+TupleTableSlot *
+shardExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
+					   TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+}
+
+TupleTableSlot *
+shardExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
+					   TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+}
+
+/* ---- batches ---- */
+
+/*
+ * Where the shard's version of each row is needed, batching would gain little
+ * and core does not do it.
+ */
+int
+shardGetForeignModifyBatchSize(ResultRelInfo *rinfo)
+{
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	const ModifyState *modify = rinfo->ri_FdwState;
+
+	if (rinfo->ri_projectReturning || rinfo->ri_WithCheckOptions != NIL ||
+		(modify && modify->has_returning))
+		return 1;
+	if (triggers &&
+		(triggers->trig_insert_before_row || triggers->trig_insert_after_row))
+		return 1;
+	return Max(fdw_options_for_table(RelationGetRelid(rinfo->ri_RelationDesc))->batch_size,
+			   1);
+}
+
+/*
+ * The slots are core's and stay in its order; what is returned is an array of
+ * those that were inserted.
+ */
+TupleTableSlot **
+shardExecForeignBatchInsert(EState *estate, ResultRelInfo *rinfo,
+							TupleTableSlot **slots, TupleTableSlot **planSlots,
+							int *numSlots)
+{
+	ModifyState *modify = rinfo->ri_FdwState;
+	MemoryContext old_context;
+	RemoteRequest **requests;
+	TupleTableSlot **inserted;
+	int			ninserted = 0;
+	int			row;
+
+	MemoryContextReset(modify->row_context);
+	old_context = MemoryContextSwitchTo(modify->row_context);
+	requests = palloc(sizeof(RemoteRequest *) * *numSlots);
+	inserted = palloc(sizeof(TupleTableSlot *) * *numSlots);
+	for (row = 0; row < *numSlots; row++)
+		requests[row] = queue_row(modify, slots[row], NULL);
+	(void) remote_request_finish_all(requests, *numSlots, 0);
+	for (row = 0; row < *numSlots; row++)
+	{
+		if (finish_row(modify, requests[row], slots[row]))
+			inserted[ninserted++] = slots[row];
+	}
+	MemoryContextSwitchTo(old_context);
+	*numSlots = ninserted;
+	return inserted;
+}
+
+/* ---- TRUNCATE ---- */
+
+/*
+ * Core calls this once for each server.
+ */
+void
+shardExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
+{
+	Oid			serverid = InvalidOid;
+	TxnBranch  *branch;
+	RemoteRequest *request;
+	RemoteQuery query = {0};
+	StringInfoData sql;
+	ListCell   *lc;
+
+	foreach(lc, rels)
+	{
+		Relation	rel = lfirst(lc);
+
+		if (!fdw_options_for_table(RelationGetRelid(rel))->is_truncatable)
+			ereport(ERROR,
+					errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("foreign table \"%s\" does not allow truncates",
+						   RelationGetRelationName(rel)));
+		serverid = GetForeignServerIdByRelId(RelationGetRelid(rel));
+	}
+
+	initStringInfo(&sql);
+	remote_sql_truncate(&sql, rels, behavior == DROP_CASCADE, restart_seqs);
+	query.sql = sql.data;
+	branch = coordinator_get_branch(GetUserId(), serverid);
+	request = branch_queue(branch, &query, BRANCH_USE_WRITE,
+						   coordinator_next_statement(),
+						   GetCurrentTransactionNestLevel());
+	(void) remote_request_finish(request);
+	remote_request_release(request);
+	pfree(sql.data);
+}

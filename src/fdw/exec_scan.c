@@ -1,0 +1,463 @@
+/*-------------------------------------------------------------------------
+ *
+ * exec_scan.c
+ *	  Running a foreign scan.
+ *
+ * The query runs as a stream or through a cursor; scan_group.c says which,
+ * and when it is sent.  A stream is one request whose rows are handed out as
+ * they come.  A cursor is DECLARE and the first FETCH, sent together; the
+ * next FETCH is sent when half of a batch has been used, and CLOSE travels
+ * with whatever is sent next.  No more than two batches are here at a time.
+ *
+ * A batch has as many rows as was planned, or fewer if the memory the last one
+ * took says so.  Where few rows may be wanted the first batches are small.
+ *
+ * Requests belong to the nest level at which the scan was begun: when that is
+ * rolled back they are orphaned by the engine, and nothing is to be done
+ * here.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/plannodes.h"
+#include "utils/memutils.h"
+
+#include "fdw/exec_scan.h"
+#include "fdw/fdw_handler.h"
+#include "fdw/fdw_plan.h"
+#include "fdw/scan_group.h"
+#include "fdw/tuple_io.h"
+
+/* first batch of a scan that may not be read to its end, and growth from it */
+#define TENTATIVE_FETCH_SIZE 100
+#define FETCH_GROWTH 5
+
+typedef struct ShardScan
+{
+	ScanMember	member;			/* must be first */
+	const char *sql;
+	int			flags;			/* ScanFlags */
+	TupleReader *reader;
+	ParamWriter *params;
+	MemoryContext scratch;		/* for queueing */
+
+	/* the query in progress */
+	RemoteRequest *request;		/* the stream, or the FETCH whose rows are
+								 * being returned */
+	RemoteRequest *ahead;		/* FETCH sent, not yet looked at */
+	RemoteRequest *declare;		/* until seen to have succeeded */
+	uint32		cursor;			/* its number; 0 for a stream */
+	int			cursor_level;	/* nest level it was declared at */
+	int			planned_fetch_size;
+	int			fetch_size;		/* of ahead, or of the batch in hand */
+	bool		is_batch_full;	/* so there may be another one */
+	const RemoteResult *rows;	/* batch in hand */
+	int			nrows;
+	int			next_row;
+	uint64		nbatches;		/* asked for, the end included */
+
+	bool		is_polled;		/* see exec_scan_set_polled() */
+	bool		was_blocked;
+
+	/* of finished requests */
+	bool		was_sent;
+	bool		ran_without_block;
+	uint64		total_rows;
+	uint64		total_bytes;
+} ShardScan;
+
+/* ---- sending ---- */
+
+static RemoteRequest *
+queue(ShardScan *scan, const RemoteQuery *query)
+{
+	ScanMember *member = &scan->member;
+
+	return branch_queue(member->branch, query, member->use, member->statement,
+						member->owner_level);
+}
+
+static void
+queue_fetch(ShardScan *scan)
+{
+	char		sql[64];
+	RemoteQuery query = {0};
+
+	snprintf(sql, sizeof(sql), "FETCH FORWARD %d FROM shard_fdw_c%u",
+			 scan->fetch_size, scan->cursor);
+	query.sql = sql;
+	query.binary_result = tuple_reader_wants_binary(scan->reader);
+	scan->ahead = queue(scan, &query);
+}
+
+static void
+open_cursor(ShardScan *scan, RemoteQuery *query)
+{
+	scan->cursor = branch_next_cursor_number(scan->member.branch);
+	scan->cursor_level = GetCurrentTransactionNestLevel();
+	query->sql = psprintf("DECLARE shard_fdw_c%u NO SCROLL CURSOR FOR %s",
+						  scan->cursor, scan->sql);
+	scan->declare = queue(scan, query);
+	branch_count_cursor(scan->member.branch, 1);
+	scan->fetch_size = scan->member.may_stop_early ?
+		Min(scan->planned_fetch_size, TENTATIVE_FETCH_SIZE) :
+		scan->planned_fetch_size;
+	queue_fetch(scan);
+}
+
+/*
+ * ScanMember.start
+ */
+static void
+start_scan(ScanMember *member)
+{
+	ShardScan  *scan = (ShardScan *) member;
+	MemoryContext old_context = MemoryContextSwitchTo(scan->scratch);
+	RemoteQuery query = {0};
+
+	query.sql = scan->sql;
+	query.param_values = param_writer_print_scan(scan->params, &query.nparams);
+	query.param_types = param_writer_types(scan->params);
+	if (member->needs_cursor)
+		open_cursor(scan, &query);
+	else
+	{
+		query.binary_result = tuple_reader_wants_binary(scan->reader);
+		query.is_stream = true;
+		query.is_reusable = true;
+		scan->request = queue(scan, &query);
+	}
+	scan->nbatches = 0;
+	scan->nrows = scan->next_row = 0;
+	scan->was_sent = true;
+	scan->ran_without_block = branch_state(member->branch) == BRANCH_IDLE;
+
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(scan->scratch);
+}
+
+/* ---- receiving ---- */
+
+static void
+release(ShardScan *scan, RemoteRequest **request)
+{
+	if (*request == NULL)
+		return;
+	scan->total_rows += remote_request_rows(*request);
+	scan->total_bytes += remote_request_bytes(*request);
+	remote_request_release(*request);
+	*request = NULL;
+}
+
+/*
+ * The size of the FETCH after the one given, which returned full: as planned,
+ * or on the way there, unless the rows turn out so wide that two batches
+ * would not fit into work_mem.
+ */
+static int
+choose_fetch_size(ShardScan *scan, const RemoteRequest *request)
+{
+	uint64		rows = Max(remote_request_rows(request), 1);
+	uint64		row_bytes = Max(remote_request_bytes(request) / rows, 1);
+	uint64		limit = (uint64) work_mem * 1024 / 2 / row_bytes;
+	uint64		wanted = Min((uint64) scan->fetch_size * FETCH_GROWTH,
+							 (uint64) scan->planned_fetch_size);
+
+	return (int) Max(Min(wanted, limit), 1);
+}
+
+/*
+ * Asks for the batch after the one in hand, if there can be one.
+ */
+static void
+read_ahead(ShardScan *scan)
+{
+	if (!scan->is_batch_full || scan->ahead != NULL)
+		return;
+	scan->fetch_size = choose_fetch_size(scan, scan->request);
+	queue_fetch(scan);
+	branch_flush(scan->member.branch);
+}
+
+static void
+next_stream_batch(ShardScan *scan)
+{
+	scan->rows = branch_next(scan->member.branch, &scan->request);
+	scan->nrows = scan->rows ? remote_result_nrows(scan->rows) : 0;
+}
+
+/*
+ * DECLARE is looked at first: when it failed the FETCH only says that the
+ * transaction is aborted.
+ */
+static void
+next_cursor_batch(ShardScan *scan)
+{
+	scan->rows = NULL;
+	scan->nrows = 0;
+	if (scan->nbatches > 1)
+		read_ahead(scan);
+	if (scan->ahead == NULL)
+		return;
+	if (scan->declare)
+	{
+		remote_request_finish(scan->declare);
+		release(scan, &scan->declare);
+	}
+	scan->rows = remote_request_finish(scan->ahead);
+	scan->nrows = remote_result_nrows(scan->rows);
+	scan->is_batch_full = scan->nrows >= scan->fetch_size;
+	release(scan, &scan->request);
+	scan->request = scan->ahead;
+	scan->ahead = NULL;
+}
+
+/*
+ * Makes rows available; false at the end, or when that would mean waiting
+ * while the scan is polled.
+ */
+static bool
+next_batch(ForeignScanState *node, ShardScan *scan)
+{
+	do
+	{
+		if (scan->is_polled && !exec_scan_is_ready(node))
+		{
+			scan->was_blocked = true;
+			return false;
+		}
+		scan->nbatches++;
+		scan->next_row = 0;
+		if (scan->cursor)
+			next_cursor_batch(scan);
+		else
+			next_stream_batch(scan);
+		if (scan->rows == NULL)
+			return false;
+	} while (scan->nrows == 0);
+	return true;
+}
+
+/* ---- ending ---- */
+
+/*
+ * CLOSE is queued as long as the cursor is known to be there: the branch is
+ * alive, and the cursor is not of a deeper level, which may have been rolled
+ * back since.  Else it ends with the shard's transaction.  It counts until
+ * CLOSE is queued, which belongs into the cursor's block.
+ */
+static void
+close_cursor(ShardScan *scan)
+{
+	TxnBranch  *branch = scan->member.branch;
+
+	if (branch_state(branch) == BRANCH_OPEN &&
+		scan->cursor_level <= scan->member.owner_level)
+	{
+		char		sql[64];
+		RemoteQuery query = {0};
+
+		snprintf(sql, sizeof(sql), "CLOSE shard_fdw_c%u", scan->cursor);
+		query.sql = sql;
+		remote_request_release(queue(scan, &query));
+	}
+	branch_count_cursor(branch, -1);
+	scan->cursor = 0;
+}
+
+/*
+ * Lets go of what was sent; the scan can be started anew after it.
+ */
+static void
+close_remote(ShardScan *scan)
+{
+	release(scan, &scan->declare);
+	release(scan, &scan->ahead);
+	release(scan, &scan->request);
+	scan->rows = NULL;
+	scan->nrows = scan->next_row = 0;
+	scan->is_batch_full = false;
+	if (scan->cursor)
+		close_cursor(scan);
+	scan->member.is_started = false;
+}
+
+/* ---- callbacks ---- */
+
+void
+shardBeginForeignScan(ForeignScanState *node, int eflags)
+{
+	ForeignScan *plan = castNode(ForeignScan, node->ss.ps.plan);
+	List	   *private = plan->fdw_private;
+	ShardScan  *scan;
+
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	scan = palloc0(sizeof(ShardScan));
+	node->fdw_state = scan;
+	scan->sql = strVal(list_nth(private, SCAN_PRIVATE_SQL));
+	scan->flags = intVal(list_nth(private, SCAN_PRIVATE_FLAGS));
+	scan->planned_fetch_size = Max(intVal(list_nth(private,
+												   SCAN_PRIVATE_FETCH_SIZE)), 1);
+	scan->reader = tuple_reader_create(node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+									   list_nth(private,
+												SCAN_PRIVATE_RETRIEVED_ATTRS),
+									   NULL, node);
+	scan->params = param_writer_create_for_scan(node);
+	scan->scratch = AllocSetContextCreate(CurrentMemoryContext,
+										  "shard_fdw scan",
+										  ALLOCSET_SMALL_SIZES);
+
+	scan->member.node = node;
+	scan->member.start = start_scan;
+	scan->member.eflags = eflags;
+	scan->member.locks_rows = (scan->flags & SCAN_FLAG_LOCKS_ROWS) != 0;
+	scan->member.may_stop_early = (scan->flags & SCAN_FLAG_MAY_STOP_EARLY) != 0;
+	scan_group_register(&scan->member);
+}
+
+TupleTableSlot *
+shardIterateForeignScan(ForeignScanState *node)
+{
+	ShardScan  *scan = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+
+	scan_group_start(&scan->member);
+	if (scan->next_row >= scan->nrows && !next_batch(node, scan))
+		return ExecClearTuple(slot);
+	tuple_reader_store(scan->reader, scan->rows, scan->next_row++, slot);
+	if (scan->cursor && scan->next_row * 2 >= scan->nrows)
+		read_ahead(scan);
+	return slot;
+}
+
+/*
+ * What was sent is kept when it still answers the question and its first rows
+ * are still at hand.
+ */
+void
+shardReScanForeignScan(ForeignScanState *node)
+{
+	ShardScan  *scan = node->fdw_state;
+
+	if (!scan->member.is_started)
+		return;
+	if (!bms_overlap(node->ss.ps.chgParam, scan->member.exec_params) &&
+		scan->nbatches <= 1)
+	{
+		scan->next_row = 0;
+		return;
+	}
+	close_remote(scan);
+
+	/* a query sent twice shares its snapshot with the first time */
+	if (scan->member.use == BRANCH_USE_ALONE)
+		scan->member.use = BRANCH_USE_READ;
+}
+
+void
+shardEndForeignScan(ForeignScanState *node)
+{
+	ShardScan  *scan = node->fdw_state;
+
+	if (scan == NULL)
+		return;
+	close_remote(scan);
+	scan_group_leave(&scan->member);
+}
+
+/*
+ * Conditions that ran on the shard are rechecked by core.  Where a join did,
+ * the local plan for it makes the row of the join from those of its parts.
+ */
+bool
+shardRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot)
+{
+	PlanState  *outer_plan = outerPlanState(node);
+	TupleTableSlot *row;
+
+	if (((Scan *) node->ss.ps.plan)->scanrelid > 0)
+		return true;
+	if (outer_plan == NULL)
+		elog(ERROR, "no local plan to recheck a row of a remote join");
+	row = ExecProcNode(outer_plan);
+	if (TupIsNull(row))
+		return false;
+	ExecCopySlot(slot, row);
+	return true;
+}
+
+/* ---- for exec_async.c and fdw_explain.c ---- */
+
+void
+exec_scan_start(ForeignScanState *node)
+{
+	scan_group_start(&((ShardScan *) node->fdw_state)->member);
+}
+
+bool
+exec_scan_is_ready(ForeignScanState *node)
+{
+	ShardScan  *scan = node->fdw_state;
+
+	if (scan->next_row < scan->nrows)
+		return true;
+	if (scan->cursor == 0)
+		return remote_request_is_ready(scan->request);
+	if (scan->nbatches > 0)
+		read_ahead(scan);
+	return scan->ahead == NULL || remote_request_is_ready(scan->ahead);
+}
+
+void
+exec_scan_set_polled(ForeignScanState *node, bool is_polled)
+{
+	ShardScan  *scan = node->fdw_state;
+
+	scan->is_polled = is_polled;
+	scan->was_blocked = false;
+}
+
+bool
+exec_scan_was_blocked(ForeignScanState *node)
+{
+	return ((ShardScan *) node->fdw_state)->was_blocked;
+}
+
+pgsocket
+exec_scan_socket(ForeignScanState *node)
+{
+	ShardScan  *scan = node->fdw_state;
+	RemoteRequest *request = scan->ahead ? scan->ahead : scan->request;
+
+	return request ? remote_request_socket(request) : PGINVALID_SOCKET;
+}
+
+bool
+exec_scan_report(ForeignScanState *node, ExecReport *report)
+{
+	ShardScan  *scan = node->fdw_state;
+	RemoteRequest *open_requests[2] = {scan->request, scan->ahead};
+	int			which;
+
+	if (!scan->was_sent)
+		return false;
+	report->way = scan->member.needs_cursor ? "cursor" :
+		scan->ran_without_block ? "stream without a block" : "stream";
+	report->rows = scan->total_rows;
+	report->bytes = scan->total_bytes;
+	for (which = 0; which < lengthof(open_requests); which++)
+	{
+		if (open_requests[which] == NULL)
+			continue;
+		report->rows += remote_request_rows(open_requests[which]);
+		report->bytes += remote_request_bytes(open_requests[which]);
+	}
+	return true;
+}

@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * exec_scan.h
+ *	  What exec_async.c and fdw_explain.c need to know of a running scan.
+ *
+ * All take a ForeignScanState begun by shardBeginForeignScan().
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_FDW_EXEC_SCAN_H
+#define SHARD_FDW_FDW_EXEC_SCAN_H
+
+#include "nodes/execnodes.h"
+
+/* How a remote query was run, for EXPLAIN ANALYZE. */
+typedef struct ExecReport
+{
+	const char *way;
+	uint64		rows;			/* received or, by a modification, changed;
+								 * local conditions not applied */
+	uint64		bytes;			/* received */
+} ExecReport;
+
+/* Sends the query, and those of the scan's group, if it is not sent. */
+extern void exec_scan_start(ForeignScanState *node);
+
+/*
+ * True when shardIterateForeignScan() would not wait.  The scan must have
+ * been started.  Never waits, may raise.
+ */
+extern bool exec_scan_is_ready(ForeignScanState *node);
+
+/*
+ * While a scan is polled, shardIterateForeignScan() returns an empty slot
+ * instead of waiting, and exec_scan_was_blocked() tells that it did.
+ */
+extern void exec_scan_set_polled(ForeignScanState *node, bool is_polled);
+extern bool exec_scan_was_blocked(ForeignScanState *node);
+
+/*
+ * The socket on which the scan's next row will arrive; PGINVALID_SOCKET while
+ * there is none to wait on, as the connection is being opened or was lost.
+ */
+extern pgsocket exec_scan_socket(ForeignScanState *node);
+
+/* False when nothing was sent. */
+extern bool exec_scan_report(ForeignScanState *node, ExecReport *report);
+
+#endif							/* SHARD_FDW_FDW_EXEC_SCAN_H */

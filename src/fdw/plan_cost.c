@@ -1,0 +1,190 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_cost.c
+ *	  Estimates for remote queries.
+ *
+ * The cost of a remote scan has three parts: option fdw_startup_cost for the
+ * trip, what the shard spends, and fdw_tuple_cost for each row that travels.
+ * The shard's part matters when the same table can be read in different ways:
+ * as a whole, or by key once for each row of the other side of a nested loop.
+ * We do not know the shard's indexes, so the guess is that there is one for
+ * an equality with a column, and that the shard takes the cheaper way.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+
+#include "fdw/fdw_relinfo.h"
+#include "fdw/plan_cost.h"
+
+/*
+ * Pages of a table that was never analyzed, which autovacuum does not do for
+ * foreign tables.  Tables are put on shards because they are large, and
+ * taking a large table for a small one costs more than the opposite.
+ */
+#define UNKNOWN_TABLE_PAGES 100
+
+/* what one FETCH should bring */
+#define FETCH_TARGET_BYTES	(1024 * 1024)
+#define FETCH_MIN_ROWS		10
+#define FETCH_MAX_ROWS		10000
+
+static bool
+is_column(Node *node, const FdwRelInfo *info)
+{
+	while (node && IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	return node && IsA(node, Var) &&
+		bms_is_member(((Var *) node)->varno, info->relids);
+}
+
+/* An equality of a column of ours with something that is none? */
+static bool
+is_key_clause(Node *clause, const FdwRelInfo *info)
+{
+	List	   *args;
+	Oid			operator;
+	Node	   *left;
+	Node	   *right;
+
+	if (IsA(clause, OpExpr))
+	{
+		args = ((OpExpr *) clause)->args;
+		operator = ((OpExpr *) clause)->opno;
+	}
+	else if (IsA(clause, ScalarArrayOpExpr) &&
+			 ((ScalarArrayOpExpr *) clause)->useOr)
+	{
+		args = ((ScalarArrayOpExpr *) clause)->args;
+		operator = ((ScalarArrayOpExpr *) clause)->opno;
+	}
+	else
+		return false;
+	if (list_length(args) != 2)
+		return false;
+	left = linitial(args);
+	right = lsecond(args);
+	return op_mergejoinable(operator, exprType(left)) &&
+		is_column(left, info) != is_column(right, info);
+}
+
+static bool
+has_key_clause(List *conds, const FdwRelInfo *info)
+{
+	ListCell   *cell;
+
+	foreach(cell, conds)
+	{
+		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
+
+		if (is_key_clause((Node *) cond->clause, info))
+			return true;
+	}
+	return false;
+}
+
+static int
+row_width(RelOptInfo *rel)
+{
+	return rel->reltarget->width + MAXALIGN(SizeofHeapTupleHeader);
+}
+
+void
+plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel)
+{
+	FdwRelInfo *info = baserel->fdw_private;
+	Selectivity remote_sel;
+
+	if (baserel->tuples < 0)
+	{
+		baserel->pages = UNKNOWN_TABLE_PAGES;
+		baserel->tuples = rint(UNKNOWN_TABLE_PAGES * (double) BLCKSZ /
+							   (MAXALIGN(SizeofHeapTupleHeader) +
+								8.0 * baserel->max_attr));
+	}
+	set_baserel_size_estimates(root, baserel);
+
+	remote_sel = clauselist_selectivity(root, info->remote_conds,
+										baserel->relid, JOIN_INNER, NULL);
+	info->retrieved_rows = clamp_row_est(baserel->tuples * remote_sel);
+	info->local_conds_sel = clauselist_selectivity(root, info->local_conds,
+												   baserel->relid,
+												   JOIN_INNER, NULL);
+	cost_qual_eval(&info->local_conds_cost, info->local_conds, root);
+	info->has_key_cond = has_key_clause(info->remote_conds, info);
+}
+
+/* What the shard spends to find the given number of rows. */
+static Cost
+remote_work(PlannerInfo *root, RelOptInfo *baserel, List *conds,
+			bool has_key_cond, double found_rows)
+{
+	QualCost	qual_cost;
+	Cost		whole;
+	Cost		by_key;
+
+	cost_qual_eval(&qual_cost, conds, root);
+	whole = qual_cost.startup + seq_page_cost * baserel->pages +
+		(cpu_tuple_cost + qual_cost.per_tuple) * baserel->tuples;
+	if (!has_key_cond)
+		return whole;
+	by_key = qual_cost.startup + 2 * random_page_cost +
+		(seq_page_cost + cpu_index_tuple_cost + cpu_tuple_cost +
+		 qual_cost.per_tuple) * found_rows;
+	return Min(whole, by_key);
+}
+
+PlanCost
+plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi,
+			   List *param_conds)
+{
+	FdwRelInfo *info = baserel->fdw_private;
+	QualCost   *target_cost = &baserel->reltarget->cost;
+	List	   *conds = info->remote_conds;
+	double		retrieved = info->retrieved_rows;
+	bool		has_key_cond = info->has_key_cond;
+	PlanCost	cost;
+	Cost		per_row;
+
+	cost.rows = ppi ? ppi->ppi_rows : baserel->rows;
+	if (param_conds != NIL)
+	{
+		conds = list_concat_copy(param_conds, conds);
+		retrieved = clamp_row_est(baserel->tuples *
+								  clauselist_selectivity(root, conds,
+														 baserel->relid,
+														 JOIN_INNER, NULL));
+		has_key_cond |= has_key_clause(param_conds, info);
+	}
+	per_row = info->options->tuple_cost + cpu_tuple_cost +
+		info->local_conds_cost.per_tuple;
+	cost.startup = info->options->startup_cost +
+		info->local_conds_cost.startup + target_cost->startup;
+	cost.total = cost.startup + per_row * retrieved +
+		remote_work(root, baserel, conds, has_key_cond, retrieved) +
+		target_cost->per_tuple * cost.rows;
+	return cost;
+}
+
+int
+plan_cost_fetch_size(RelOptInfo *baserel)
+{
+	FdwRelInfo *info = baserel->fdw_private;
+	int			rows;
+
+	if (info->options->has_fetch_size)
+		return info->options->fetch_size;
+	rows = FETCH_TARGET_BYTES / row_width(baserel);
+	return Max(FETCH_MIN_ROWS, Min(FETCH_MAX_ROWS, rows));
+}

@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_cost.h
+ *	  Estimates for remote queries.
+ *
+ * They come from the local statistics, which ANALYZE fetches; this is the one
+ * planner module that may ask a shard, for tables with use_remote_estimate.
+ * May raise as selectivity functions do.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_FDW_PLAN_COST_H
+#define SHARD_FDW_FDW_PLAN_COST_H
+
+#include "nodes/pathnodes.h"
+
+typedef struct PlanCost
+{
+	double		rows;			/* that leave the scan */
+	Cost		startup;
+	Cost		total;
+} PlanCost;
+
+/*
+ * Sets size and width of the table and the estimates in its FdwRelInfo, whose
+ * conditions must have been classified.
+ */
+extern void plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel);
+
+/*
+ * The cost of a scan of the table.  For a parameterized path ppi is its
+ * ParamPathInfo and param_conds those of its conditions, RestrictInfos, that
+ * the shard checks; else NULL and NIL.
+ */
+extern PlanCost plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel,
+							   ParamPathInfo *ppi, List *param_conds);
+
+/* Rows to ask for at a time, bounded by bytes unless the user has set it. */
+extern int	plan_cost_fetch_size(RelOptInfo *baserel);
+
+#endif							/* SHARD_FDW_FDW_PLAN_COST_H */

@@ -1,0 +1,402 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_expr.c
+ *	  The text of an expression for a shard.
+ *
+ * The server's own deparse_expression() prints it.  So that it prints remote
+ * names, it is given a range table made up for the purpose: one entry for
+ * each foreign table of the remote query, with just the columns the
+ * expression uses, under their remote names.  A mutator first rewrites the
+ * expression to that range table, and repairs what would be printed wrong:
+ *
+ * - A COLLATE clause, which the planner keeps as a mere RelabelType or not at
+ *	 all, is put back where the shard would otherwise derive another collation.
+ * - CASE with an argument, which the planner may have simplified beyond what
+ *	 the printer knows, becomes CASE with conditions.
+ * - ctid, which a made-up table does not have, becomes an ordinary column.
+ * - The syntactic identity of a Var, which names an alias of the user's query,
+ *	 is cleared.
+ * - Parameters get a cast, as nothing else tells the shard their type.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/float.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "base/compat_planner.h"
+#include "fdw/fdw_options.h"
+#include "fdw/remote_expr.h"
+
+typedef struct Rewrite
+{
+	RemoteExprContext *context;
+	int			ntables;
+	List	  **columns;		/* per table: Strings, the remote names */
+	bool		is_conditional; /* see shippable_expr_is_computed_here() */
+	Node	   *case_arg;		/* rewritten already; for CaseTestExpr */
+} Rewrite;
+
+static Node *rewrite_node(Node *node, void *arg);
+
+int
+remote_expr_alias(const ShipScope *scope, Index rtindex)
+{
+	return bms_member_index(scope->relids, rtindex) + 1;
+}
+
+/* ---- leaves ---- */
+
+static Node *
+make_collate(Node *arg, Oid collation)
+{
+	CollateExpr *collate = makeNode(CollateExpr);
+
+	collate->arg = (Expr *) arg;
+	collate->collOid = collation;
+	collate->location = -1;
+	return (Node *) collate;
+}
+
+/* $n for an expression that is evaluated here. */
+static Node *
+make_parameter(Node *expr, Rewrite *rewrite)
+{
+	RemoteExprContext *context = rewrite->context;
+	Oid			collation = exprCollation(expr);
+	Param	   *param = makeNode(Param);
+	ListCell   *cell;
+	Node	   *cast;
+
+	param->paramkind = PARAM_EXTERN;
+	param->paramid = 1;
+	foreach(cell, context->params)
+	{
+		if (equal(lfirst(cell), expr))
+			break;
+		param->paramid++;
+	}
+	if (cell == NULL)
+		context->params = lappend(context->params, copyObject(expr));
+	param->paramtype = exprType(expr);
+	param->paramtypmod = -1;
+	param->paramcollid = get_typcollation(param->paramtype);
+	param->location = -1;
+	cast = (Node *) makeRelabelType((Expr *) param, param->paramtype, -1,
+									param->paramcollid,
+									COERCE_EXPLICIT_CAST);
+	if (collation != param->paramcollid &&
+		shippable_collation_is_portable(collation))
+		return make_collate(cast, collation);
+	return cast;
+}
+
+/* The place of a column in the made-up table; remembered on first use. */
+static AttrNumber
+column_place(Rewrite *rewrite, int table, const char *name)
+{
+	AttrNumber	place = 1;
+	ListCell   *cell;
+
+	foreach(cell, rewrite->columns[table - 1])
+	{
+		if (strcmp(strVal(lfirst(cell)), name) == 0)
+			return place;
+		place++;
+	}
+	rewrite->columns[table - 1] = lappend(rewrite->columns[table - 1],
+										  makeString(pstrdup(name)));
+	return place;
+}
+
+static Node *
+rewrite_var(Var *var, Rewrite *rewrite)
+{
+	const ShipScope *scope = rewrite->context->scope;
+	const char *name = "ctid";
+	int			table;
+
+	if (!bms_is_member(var->varno, scope->relids))
+		return make_parameter((Node *) var, rewrite);
+	table = remote_expr_alias(scope, var->varno);
+	if (var->varattno != SelfItemPointerAttributeNumber)
+	{
+		RangeTblEntry *rte = planner_rt_fetch(var->varno,
+											  rewrite->context->root);
+
+		name = fdw_options_column_name(rte->relid, var->varattno);
+	}
+	return (Node *) makeVar(table, column_place(rewrite, table, name),
+							var->vartype, var->vartypmod, var->varcollid, 0);
+}
+
+/* ---- collations ---- */
+
+/*
+ * Makes the shard use a portable input collation if its parser would not
+ * choose it from the arguments, where the default collation gives way to any
+ * other.
+ */
+static void
+force_input_collation(List *args, Oid collation)
+{
+	ListCell   *collatable = NULL;
+	bool		is_derived = false;
+	ListCell   *cell;
+
+	if (!shippable_collation_is_portable(collation))
+		return;
+	foreach(cell, args)
+	{
+		Oid			found = exprCollation(lfirst(cell));
+
+		if (!OidIsValid(found))
+			continue;
+		if (collatable == NULL)
+			collatable = cell;
+		if (found == collation)
+			is_derived = true;
+		else if (get_typcollation(exprType(lfirst(cell))) != found)
+		{
+			is_derived = false;
+			break;
+		}
+	}
+	if (!is_derived && collatable != NULL)
+		lfirst(collatable) = make_collate(lfirst(collatable), collation);
+}
+
+static List *
+node_args(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			return ((FuncExpr *) node)->args;
+		case T_DistinctExpr:	/* both have OpExpr's layout */
+		case T_NullIfExpr:
+		case T_OpExpr:
+			return ((OpExpr *) node)->args;
+		case T_ScalarArrayOpExpr:
+			return ((ScalarArrayOpExpr *) node)->args;
+		case T_MinMaxExpr:
+			return ((MinMaxExpr *) node)->args;
+		default:
+			return NIL;
+	}
+}
+
+static Node *
+rewrite_relabel(RelabelType *relabel, Rewrite *rewrite)
+{
+	Oid			wanted = relabel->resultcollid;
+	RelabelType *result = copyObject(relabel);
+	bool		is_collate;
+
+	result->arg = (Expr *) rewrite_node((Node *) relabel->arg, rewrite);
+	is_collate = shippable_collation_is_portable(wanted) &&
+		exprCollation((Node *) result->arg) != wanted &&
+		get_typcollation(relabel->resulttype) != wanted;
+	if (!is_collate)
+		return (Node *) result;
+	if (exprType((Node *) result->arg) == relabel->resulttype &&
+		exprTypmod((Node *) result->arg) == relabel->resulttypmod)
+		return make_collate((Node *) result->arg, wanted);
+	result->resultcollid = get_typcollation(relabel->resulttype);
+	return make_collate((Node *) result, wanted);
+}
+
+/* ---- conditional expressions ---- */
+
+static Node *
+rewrite_case(CaseExpr *expr, Rewrite *rewrite)
+{
+	CaseExpr   *result = copyObject(expr);
+	Rewrite		below = *rewrite;
+	Node	   *arg = rewrite_node((Node *) expr->arg, rewrite);
+	ListCell   *cell;
+
+	below.is_conditional = true;
+	foreach(cell, result->args)
+	{
+		CaseWhen   *when = lfirst_node(CaseWhen, cell);
+
+		below.case_arg = arg;
+		when->expr = (Expr *) rewrite_node((Node *) when->expr, &below);
+		below.case_arg = rewrite->case_arg;
+		when->result = (Expr *) rewrite_node((Node *) when->result, &below);
+	}
+	result->arg = NULL;
+	result->defresult = (Expr *) rewrite_node((Node *) expr->defresult,
+											  &below);
+	if (result->defresult == NULL)
+		result->defresult = (Expr *) makeNullConst(expr->casetype, -1,
+												   expr->casecollid);
+	return (Node *) result;
+}
+
+static Node *
+rewrite_coalesce(CoalesceExpr *coalesce, Rewrite *rewrite)
+{
+	CoalesceExpr *result = copyObject(coalesce);
+	Rewrite		below = *rewrite;
+	ListCell   *cell;
+
+	foreach(cell, result->args)
+	{
+		lfirst(cell) = rewrite_node(lfirst(cell), &below);
+		below.is_conditional = true;
+	}
+	return (Node *) result;
+}
+
+/* ---- the mutator ---- */
+
+/* The cast of the elements is printed as the cast of the array. */
+static Node *
+rewrite_array_coerce(ArrayCoerceExpr *coerce, Rewrite *rewrite)
+{
+	ArrayCoerceExpr *result = copyObject(coerce);
+
+	result->arg = (Expr *) rewrite_node((Node *) coerce->arg, rewrite);
+	return (Node *) result;
+}
+
+static Node *
+rewrite_call(Node *node, Rewrite *rewrite)
+{
+	Node	   *result = expression_tree_mutator(node, rewrite_node, rewrite);
+
+	force_input_collation(node_args(result), exprInputCollation(result));
+	return result;
+}
+
+static Node *
+rewrite_node(Node *node, void *arg)
+{
+	Rewrite    *rewrite = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (shippable_expr_is_computed_here(node, rewrite->context->scope,
+										rewrite->is_conditional))
+		return make_parameter(node, rewrite);
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			return rewrite_var((Var *) node, rewrite);
+		case T_Param:
+			return make_parameter(node, rewrite);
+		case T_RelabelType:
+			return rewrite_relabel((RelabelType *) node, rewrite);
+		case T_CaseExpr:
+			return rewrite_case((CaseExpr *) node, rewrite);
+		case T_CaseTestExpr:
+			return copyObject(rewrite->case_arg);
+		case T_CoalesceExpr:
+			return rewrite_coalesce((CoalesceExpr *) node, rewrite);
+		case T_ArrayCoerceExpr:
+			return rewrite_array_coerce((ArrayCoerceExpr *) node, rewrite);
+		case T_DistinctExpr:
+		case T_FuncExpr:
+		case T_MinMaxExpr:
+		case T_NullIfExpr:
+		case T_OpExpr:
+		case T_ScalarArrayOpExpr:
+			return rewrite_call(node, rewrite);
+		default:
+			return expression_tree_mutator(node, rewrite_node, rewrite);
+	}
+}
+
+/* ---- printing ---- */
+
+static RangeTblEntry *
+make_table(const char *alias, List *columns)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_VALUES;
+	rte->eref = makeAlias(alias, columns);
+	rte->inFromCl = true;
+	return rte;
+}
+
+static List *
+make_deparse_context(const Rewrite *rewrite)
+{
+	PlannedStmt *statement = makeNode(PlannedStmt);
+	List	   *aliases = NIL;
+	int			table;
+
+	for (table = 0; table < rewrite->ntables; table++)
+	{
+		char	   *alias = psprintf("r%d", table + 1);
+
+		aliases = lappend(aliases, alias);
+		statement->rtable = lappend(statement->rtable,
+									make_table(alias,
+											   rewrite->columns[table]));
+	}
+	return deparse_context_for_plan_tree(statement, aliases);
+}
+
+static void
+set_for_now(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * Sets what the text of constants and names depends on; to be undone by
+ * AtEOXact_GUC() with the result.
+ */
+static int
+begin_portable_text(void)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	set_for_now("search_path", "pg_catalog");
+	if (DateStyle != USE_ISO_DATES)
+		set_for_now("datestyle", "ISO");
+	if (IntervalStyle != INTSTYLE_POSTGRES)
+		set_for_now("intervalstyle", "postgres");
+	if (extra_float_digits < 3)
+		set_for_now("extra_float_digits", "3");
+	if (!compat_is_backslash_literal())
+		set_for_now("standard_conforming_strings", "on");
+	return nestlevel;
+}
+
+void
+remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
+{
+	Rewrite		rewrite = {0};
+	int			nestlevel;
+	char	   *text;
+
+	rewrite.context = context;
+	rewrite.ntables = bms_num_members(context->scope->relids);
+	rewrite.columns = palloc0(sizeof(List *) * rewrite.ntables);
+	expr = rewrite_node(expr, &rewrite);
+	nestlevel = begin_portable_text();
+	text = deparse_expression(expr, make_deparse_context(&rewrite),
+							  true, false);
+
+	AtEOXact_GUC(true, nestlevel);
+	appendStringInfoString(buf, text);
+	pfree(text);
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_expr.h
+ *	  The text of an expression for a shard.
+ *
+ * Only what shippable_expr() accepts for the same scope may be given.  The
+ * n-th foreign table of the remote query, in the order of range table
+ * indexes, has the alias rn there: the text is the same for every shard.
+ * Columns have their remote names.  What the shard cannot know itself
+ * (parameters, columns of other tables, what is computed here) becomes $1,
+ * $2, ..., each with a cast to its type.
+ *
+ * Texts and lists are palloc'd in the current context.  Raises only for what
+ * cannot happen.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_FDW_REMOTE_EXPR_H
+#define SHARD_FDW_FDW_REMOTE_EXPR_H
+
+#include "lib/stringinfo.h"
+#include "nodes/pathnodes.h"
+
+#include "fdw/shippable_expr.h"
+
+/* One remote statement while its text is made. */
+typedef struct RemoteExprContext
+{
+	PlannerInfo *root;
+	const ShipScope *scope;
+	List	   *params;			/* what is sent as $1, $2, ...: the fdw_exprs
+								 * of the plan */
+} RemoteExprContext;
+
+/* The number n of the alias rn of a table of the scope. */
+extern int	remote_expr_alias(const ShipScope *scope, Index rtindex);
+
+/* Appends the text of one expression, and to params what it needs. */
+extern void remote_expr_append(StringInfo buf, RemoteExprContext *context,
+							   Node *expr);
+
+#endif							/* SHARD_FDW_FDW_REMOTE_EXPR_H */

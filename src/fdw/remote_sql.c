@@ -1,0 +1,368 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_sql.c
+ *	  The text of the statements sent to shards.
+ *
+ * The same local statement gives the same text for every shard as far as the
+ * remote names agree, so that prepared statements are found again.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+
+#include "fdw/fdw_options.h"
+#include "fdw/fdw_plan.h"
+#include "fdw/remote_sql.h"
+
+/* ---- names ---- */
+
+void
+remote_sql_relation(StringInfo buf, Relation rel)
+{
+	const char *schema_name;
+	const char *table_name;
+
+	fdw_options_table_name(rel, &schema_name, &table_name);
+	appendStringInfoString(buf, quote_qualified_identifier(schema_name,
+														   table_name));
+}
+
+void
+remote_sql_column(StringInfo buf, Oid relid, AttrNumber attnum)
+{
+	if (attnum == SHARD_ROW_CTID_ATTNO)
+		appendStringInfoString(buf, "ctid");
+	else if (attnum == SHARD_ROW_TABLEOID_ATTNO)
+		appendStringInfoString(buf, "tableoid");
+	else
+		appendStringInfoString(buf,
+							   quote_identifier(fdw_options_column_name(relid,
+																		attnum)));
+}
+
+/* a, b, ..., each behind the prefix, which may be empty */
+static void
+append_columns(StringInfo buf, Relation rel, const char *prefix, List *attrs)
+{
+	const char *separator = "";
+	ListCell   *cell;
+
+	foreach(cell, attrs)
+	{
+		appendStringInfo(buf, "%s%s", separator, prefix);
+		remote_sql_column(buf, RelationGetRelid(rel), lfirst_int(cell));
+		separator = ", ";
+	}
+}
+
+static void
+append_returning(StringInfo buf, Relation rel, List *attrs)
+{
+	if (attrs == NIL)
+		return;
+	appendStringInfoString(buf, " RETURNING ");
+	append_columns(buf, rel, "", attrs);
+}
+
+static bool
+is_used(Bitmapset *attrs_used, int attnum)
+{
+	return bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber,
+						 attrs_used);
+}
+
+List *
+remote_sql_retrieved_attrs(Relation rel, Bitmapset *attrs_used)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		is_whole_row = is_used(attrs_used, 0);
+	List	   *attrs = NIL;
+	int			attnum;
+
+	for (attnum = 1; attnum <= desc->natts; attnum++)
+	{
+		if (!TupleDescAttr(desc, attnum - 1)->attisdropped &&
+			(is_whole_row || is_used(attrs_used, attnum)))
+			attrs = lappend_int(attrs, attnum);
+	}
+	if (is_used(attrs_used, SHARD_ROW_CTID_ATTNO))
+		attrs = lappend_int(attrs, SHARD_ROW_CTID_ATTNO);
+	if (is_used(attrs_used, SHARD_ROW_TABLEOID_ATTNO))
+		attrs = lappend_int(attrs, SHARD_ROW_TABLEOID_ATTNO);
+	return attrs;
+}
+
+/* ---- with expressions ---- */
+
+static void
+append_where(StringInfo buf, RemoteExprContext *context, List *conds)
+{
+	if (conds == NIL)
+		return;
+	appendStringInfoString(buf, " WHERE ");
+	remote_expr_append(buf, context, (Node *) make_ands_explicit(conds));
+}
+
+void
+remote_sql_select(StringInfo buf, RemoteExprContext *context, Relation rel,
+				  List *retrieved_attrs, List *conds)
+{
+	appendStringInfoString(buf, "SELECT ");
+	if (retrieved_attrs == NIL)
+		appendStringInfoString(buf, "NULL");
+	else
+		append_columns(buf, rel, "r1.", retrieved_attrs);
+	appendStringInfoString(buf, " FROM ");
+	remote_sql_relation(buf, rel);
+	appendStringInfoString(buf, " r1");
+	append_where(buf, context, conds);
+}
+
+void
+remote_sql_lock(StringInfo buf, LockClauseStrength strength,
+				LockWaitPolicy policy)
+{
+	static const char *const strengths[] = {
+		[LCS_NONE] = NULL,
+		[LCS_FORKEYSHARE] = " FOR KEY SHARE",
+		[LCS_FORSHARE] = " FOR SHARE",
+		[LCS_FORNOKEYUPDATE] = " FOR NO KEY UPDATE",
+		[LCS_FORUPDATE] = " FOR UPDATE"
+	};
+	static const char *const policies[] = {
+		[LockWaitBlock] = "",
+		[LockWaitSkip] = " SKIP LOCKED",
+		[LockWaitError] = " NOWAIT"
+	};
+
+	if (strength != LCS_NONE)
+		appendStringInfo(buf, "%s%s", strengths[strength], policies[policy]);
+}
+
+static void
+append_assignments(StringInfo buf, RemoteExprContext *context,
+				   const RemoteDirect *direct)
+{
+	const char *separator = "";
+	ListCell   *target;
+	ListCell   *attr;
+
+	appendStringInfoString(buf, " SET ");
+	forboth(target, direct->targets, attr, direct->target_attrs)
+	{
+		appendStringInfoString(buf, separator);
+		remote_sql_column(buf, RelationGetRelid(direct->rel), lfirst_int(attr));
+		appendStringInfoString(buf, " = ");
+		remote_expr_append(buf, context, lfirst(target));
+		separator = ", ";
+	}
+}
+
+void
+remote_sql_direct(StringInfo buf, RemoteExprContext *context,
+				  const RemoteDirect *direct)
+{
+	bool		is_update = direct->operation == CMD_UPDATE;
+
+	appendStringInfoString(buf, is_update ? "UPDATE " : "DELETE FROM ");
+	remote_sql_relation(buf, direct->rel);
+	appendStringInfoString(buf, " r1");
+	if (is_update)
+		append_assignments(buf, context, direct);
+	append_where(buf, context, direct->conds);
+	if (direct->has_returning && direct->returning_attrs == NIL)
+		appendStringInfoString(buf, " RETURNING NULL");
+	append_returning(buf, direct->rel, direct->returning_attrs);
+}
+
+/* ---- row by row ---- */
+
+void
+remote_sql_insert(StringInfo buf, Relation rel, List *target_attrs,
+				  List *returning_attrs, bool on_conflict_nothing)
+{
+	int			number;
+
+	appendStringInfoString(buf, "INSERT INTO ");
+	remote_sql_relation(buf, rel);
+	if (target_attrs == NIL)
+		appendStringInfoString(buf, " DEFAULT VALUES");
+	else
+	{
+		appendStringInfoChar(buf, '(');
+		append_columns(buf, rel, "", target_attrs);
+		appendStringInfoString(buf, ") VALUES (");
+		for (number = 1; number <= list_length(target_attrs); number++)
+			appendStringInfo(buf, "%s$%d", number > 1 ? ", " : "", number);
+		appendStringInfoChar(buf, ')');
+	}
+	if (on_conflict_nothing)
+		appendStringInfoString(buf, " ON CONFLICT DO NOTHING");
+	append_returning(buf, rel, returning_attrs);
+}
+
+/* WHERE for the row whose identity are the two parameters after the given */
+static void
+append_row_identity(StringInfo buf, int nparams)
+{
+	appendStringInfo(buf, " WHERE ctid = $%d AND tableoid = $%d",
+					 nparams + 1, nparams + 2);
+}
+
+/*
+ * Assigns a column to itself: an UPDATE of generated columns alone has
+ * nothing to send, but the shard must compute them again and run triggers.
+ */
+static void
+append_self_assignment(StringInfo buf, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	int			attnum;
+
+	for (attnum = 1; attnum <= desc->natts; attnum++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, attnum - 1);
+
+		if (attr->attisdropped || attr->attgenerated != '\0')
+			continue;
+		remote_sql_column(buf, RelationGetRelid(rel), attnum);
+		appendStringInfoString(buf, " = ");
+		remote_sql_column(buf, RelationGetRelid(rel), attnum);
+		return;
+	}
+	elog(ERROR, "foreign table \"%s\" has no column that can be updated",
+		 RelationGetRelationName(rel));
+}
+
+void
+remote_sql_update(StringInfo buf, Relation rel, List *target_attrs,
+				  List *returning_attrs)
+{
+	int			number = 0;
+	ListCell   *cell;
+
+	appendStringInfoString(buf, "UPDATE ");
+	remote_sql_relation(buf, rel);
+	appendStringInfoString(buf, " SET ");
+	if (target_attrs == NIL)
+		append_self_assignment(buf, rel);
+	foreach(cell, target_attrs)
+	{
+		if (number > 0)
+			appendStringInfoString(buf, ", ");
+		remote_sql_column(buf, RelationGetRelid(rel), lfirst_int(cell));
+		appendStringInfo(buf, " = $%d", ++number);
+	}
+	append_row_identity(buf, number);
+	append_returning(buf, rel, returning_attrs);
+}
+
+void
+remote_sql_delete(StringInfo buf, Relation rel, List *returning_attrs)
+{
+	appendStringInfoString(buf, "DELETE FROM ");
+	remote_sql_relation(buf, rel);
+	append_row_identity(buf, 0);
+	append_returning(buf, rel, returning_attrs);
+}
+
+/* ---- whole tables ---- */
+
+void
+remote_sql_truncate(StringInfo buf, List *rels, bool is_cascade,
+					bool restarts_sequences)
+{
+	const char *separator = "";
+	ListCell   *cell;
+
+	appendStringInfoString(buf, "TRUNCATE ");
+	foreach(cell, rels)
+	{
+		appendStringInfoString(buf, separator);
+		remote_sql_relation(buf, lfirst(cell));
+		separator = ", ";
+	}
+	appendStringInfo(buf, " %s IDENTITY %s",
+					 restarts_sequences ? "RESTART" : "CONTINUE",
+					 is_cascade ? "CASCADE" : "RESTRICT");
+}
+
+/*
+ * A partitioned table has the size of its partitions.  Pages are counted in
+ * the local block size, which the shard's need not be.
+ */
+void
+remote_sql_analyze_size(StringInfo buf, Relation rel)
+{
+	StringInfoData name;
+	char	   *literal;
+
+	initStringInfo(&name);
+	remote_sql_relation(&name, rel);
+	literal = quote_literal_cstr(name.data);
+	appendStringInfo(buf,
+					 "SELECT coalesce((sum(pg_relation_size(c.oid)) + %d) / %d, 0)::int8,"
+					 " CASE WHEN min(c.reltuples) >= 0 THEN sum(c.reltuples) ELSE -1 END,"
+					 " (SELECT t.relkind FROM pg_class t WHERE t.oid = %s::regclass)"
+					 " FROM pg_class c WHERE c.relkind <> 'p' AND (c.oid = %s::regclass"
+					 " OR c.oid IN (SELECT p.relid FROM pg_partition_tree(%s::regclass) p))",
+					 BLCKSZ - 1, BLCKSZ, literal, literal, literal);
+	pfree(literal);
+	pfree(name.data);
+}
+
+/*
+ * random() is what every kind of remote relation allows, and like BERNOULLI
+ * it reads the table once, so it is the automatic choice.
+ */
+static void
+append_sample(StringInfo buf, FdwSampling sampling, double fraction)
+{
+	switch (sampling)
+	{
+		case FDW_SAMPLING_OFF:
+			break;
+		case FDW_SAMPLING_AUTO:
+		case FDW_SAMPLING_RANDOM:
+			appendStringInfo(buf, " WHERE random() < %.12f", fraction);
+			break;
+		case FDW_SAMPLING_SYSTEM:
+			appendStringInfo(buf, " TABLESAMPLE SYSTEM (%.10f)",
+							 100.0 * fraction);
+			break;
+		case FDW_SAMPLING_BERNOULLI:
+			appendStringInfo(buf, " TABLESAMPLE BERNOULLI (%.10f)",
+							 100.0 * fraction);
+			break;
+	}
+}
+
+void
+remote_sql_analyze_rows(StringInfo buf, Relation rel, double fraction,
+						List **retrieved_attrs)
+{
+	Bitmapset  *whole_row;
+
+	whole_row = bms_make_singleton(0 - FirstLowInvalidHeapAttributeNumber);
+	*retrieved_attrs = remote_sql_retrieved_attrs(rel, whole_row);
+	appendStringInfoString(buf, "SELECT ");
+	if (*retrieved_attrs == NIL)
+		appendStringInfoString(buf, "NULL");
+	else
+		append_columns(buf, rel, "", *retrieved_attrs);
+	appendStringInfoString(buf, " FROM ");
+	remote_sql_relation(buf, rel);
+	if (fraction < 1.0)
+	{
+		FdwTableOptions *options;
+
+		options = fdw_options_for_table(RelationGetRelid(rel));
+		append_sample(buf, options->sampling, fraction);
+	}
+}
