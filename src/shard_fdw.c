@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_fdw.c
+ *	  Loading the library: settings, callbacks, hooks and workers.
+ *
+ * The one file that may include from every folder; it has no logic.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/guc.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "remote/remote_cache.h"
+#include "sqlapi/drop_guard.h"
+#include "sqlapi/utility_hook.h"
+#include "txn/coordinator.h"
+#include "worker/worker_launch.h"
+#include "worker/worker_stats.h"
+
+COMPAT_MODULE_MAGIC("shard_fdw", SHARD_FDW_VERSION);
+
+PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	settings_define();
+	remote_cache_init();
+	coordinator_init();
+	coordinator_set_notify(worker_notify());
+	worker_launch_init();
+	drop_guard_init();
+	utility_hook_init();
+}
