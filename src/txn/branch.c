@@ -55,6 +55,8 @@ struct TxnBranch
 	int			ncursors;
 	BranchFactsFromShard facts;
 	RemoteRequest *probe;		/* the last one queued, or NULL */
+	bool		is_unprobed;	/* a statement has no probe that came after it
+								 * and was answered */
 	RemoteRequest *end_request;
 	char		gid[GID_MAX_LENGTH + 1];
 	RemoteConnStats stats_at_start;
@@ -151,6 +153,13 @@ observe_probe(RemoteRequest *request, void *arg)
 	RemoteResult *result = remote_request_result(request);
 
 	observe_lost(branch, request);
+	if (remote_request_state(request) != REMOTE_REQUEST_DONE)
+		branch->is_unprobed = true;
+
+	/* skipped: its statement failed; failed by itself: the block had before */
+	if (remote_request_state(request) == REMOTE_REQUEST_FAILED &&
+		branch->state == BRANCH_OPEN)
+		branch->state = BRANCH_BROKEN;
 	if (remote_request_state(request) != REMOTE_REQUEST_DONE ||
 		result == NULL || remote_result_nrows(result) != 1)
 		return;
@@ -188,6 +197,7 @@ queue_probe(TxnBranch *branch)
 	query.is_reusable = true;
 	if (branch->probe)
 		remote_request_release(branch->probe);
+	branch->is_unprobed = false;
 	branch->probe = remote_request_queue(branch->conn, &query, 0);
 	remote_request_set_observer(branch->probe, observe_probe, branch);
 }
@@ -350,11 +360,24 @@ branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
 		branch->may_write = true;
 	request = remote_request_queue(branch->conn, query, owner_level);
 	remote_request_set_observer(request, observe_statement, branch);
-	if (branch->read_only_level == 0 &&
-		(branch->facts.xid == 0 || is_probe_outstanding(branch)))
+	if (is_probe_outstanding(branch))
+		branch->is_unprobed = true;
+	else if (branch->read_only_level == 0 && branch->facts.xid == 0)
 		queue_probe(branch);
 	remote_request_queue_sync(branch->conn);
 	return request;
+}
+
+RemoteRequest *
+branch_start_probe_if_needed(TxnBranch *branch)
+{
+	if (branch->state == BRANCH_OPEN && branch->facts.xid == 0 &&
+		branch->is_unprobed && !is_probe_outstanding(branch))
+	{
+		queue_probe(branch);
+		remote_request_queue_sync(branch->conn);
+	}
+	return is_probe_outstanding(branch) ? branch->probe : NULL;
 }
 
 /*
@@ -429,12 +452,6 @@ bool
 branch_may_have_written(const TxnBranch *branch)
 {
 	return branch->may_write || branch->facts.xid != 0;
-}
-
-RemoteRequest *
-branch_outstanding_probe(const TxnBranch *branch)
-{
-	return is_probe_outstanding(branch) ? branch->probe : NULL;
 }
 
 bool

@@ -121,10 +121,12 @@ extern bool branch_has_begun(const TxnBranch *branch);
 extern void branch_check_usable(const TxnBranch *branch);
 
 /*
- * The answer that tells the facts, to be awaited before branch_facts() is
- * believed; NULL when there is none outstanding.
+ * Sees to it that the shard is asked once more where not every statement was
+ * followed by an answered question; returns the question that is to be
+ * awaited before branch_facts() is believed, NULL for none.  While one is
+ * outstanding another may have become necessary: call again.
  */
-extern RemoteRequest *branch_outstanding_probe(const TxnBranch *branch);
+extern RemoteRequest *branch_start_probe_if_needed(TxnBranch *branch);
 
 /* Queue the steps of the end.  The answer is theirs to interpret. */
 extern RemoteRequest *branch_start_prepare(TxnBranch *branch, const Gid *gid);

@@ -225,18 +225,22 @@ static void
 finish_probes(void)
 {
 	RemoteRequest **probes = palloc(sizeof(RemoteRequest *) * current.nbranches);
-	int			nprobes = 0;
+	int			nprobes;
 	int			position;
 
-	for (position = 0; position < current.nbranches; position++)
+	do
 	{
-		RemoteRequest *probe =
-		branch_outstanding_probe(current.branches[position]);
+		nprobes = 0;
+		for (position = 0; position < current.nbranches; position++)
+		{
+			RemoteRequest *probe =
+			branch_start_probe_if_needed(current.branches[position]);
 
-		if (probe)
-			probes[nprobes++] = probe;
-	}
-	remote_request_finish_all(probes, nprobes, 0);
+			if (probe)
+				probes[nprobes++] = probe;
+		}
+		remote_request_finish_all(probes, nprobes, 0);
+	} while (nprobes > 0);
 	pfree(probes);
 }
 
