@@ -69,4 +69,16 @@
 #define compat_buffile_read(file, ptr, size) BufFileRead(file, ptr, size)
 #endif
 
+/* delegated Kerberos credentials are an alternative; until 15 is gone */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_PASSWORD_REQUIRED \
+	"password or GSSAPI delegated credentials required"
+#define COMPAT_PASSWORD_UNUSED \
+	"Non-superuser cannot connect if the server does not request a password or use GSSAPI with delegated credentials."
+#else
+#define COMPAT_PASSWORD_REQUIRED "password is required"
+#define COMPAT_PASSWORD_UNUSED \
+	"Non-superuser cannot connect if the server does not request a password."
+#endif
+
 #endif							/* SHARD_FDW_BASE_COMPAT_H */

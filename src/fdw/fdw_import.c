@@ -248,7 +248,7 @@ build_command(const ImportForeignSchemaStmt *stmt,
 		(*row)++;
 	}
 	appendStringInfo(&command,
-					 "\n) SERVER %s OPTIONS (schema_name %s, table_name %s);",
+					 "\n) SERVER %s\nOPTIONS (schema_name %s, table_name %s);",
 					 quote_identifier(server->servername),
 					 quote_literal_cstr(stmt->remote_schema),
 					 quote_literal_cstr(table));

@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "base/compat.h"
 #include "base/settings.h"
 #include "remote/remote_internal.h"
 
@@ -129,8 +130,8 @@ connection_is_up(RemoteConn *conn)
 	if (conn->options->needs_own_password && !PQconnectionUsedPassword(conn->pg))
 	{
 		remote_conn_fail(conn, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
-						 "password or GSSAPI delegated credentials required",
-						 "Non-superuser cannot connect if the server does not request a password or use GSSAPI with delegated credentials.",
+						 COMPAT_PASSWORD_REQUIRED,
+						 COMPAT_PASSWORD_UNUSED,
 						 "Target server's authentication method must be changed or password_required=false set in the user mapping attributes.");
 		return;
 	}

@@ -32,6 +32,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "base/settings.h"
 #include "remote/remote_options.h"
 
@@ -190,9 +191,8 @@ check_own_password(const UserMapping *user)
 		return;
 	ereport(ERROR,
 			errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
-			errmsg("password or GSSAPI delegated credentials required"),
-			errdetail("Non-superusers must provide a password in the user mapping."),
-			errhint("Set the option password of the user mapping, or let a superuser set password_required to false."));
+			errmsg(COMPAT_PASSWORD_REQUIRED),
+			errdetail("Non-superusers must provide a password in the user mapping."));
 }
 
 char *
@@ -268,8 +268,9 @@ add_libpq_options(KeywordList *list, List *options)
 	{
 		DefElem    *option = lfirst_node(DefElem, cell);
 
-		/* both are passed on in a form of their own */
+		/* these are passed on in a form of their own */
 		if (strcmp(option->defname, "options") == 0 ||
+			strcmp(option->defname, "application_name") == 0 ||
 			strcmp(option->defname, "connect_timeout") == 0)
 			continue;
 		if (is_libpq_keyword(option->defname))
@@ -299,7 +300,10 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 	KeywordList list = {0};
 	int			max_keywords;
 	const char *user_options = find_option(server->options, "options");
+	const char *application = find_option(server->options, "application_name");
 
+	if (setting_application_name && setting_application_name[0])
+		application = setting_application_name;
 	max_keywords = list_length(server->options) +
 		list_length(user->options) + 6;
 	list.options = palloc0(sizeof(RemoteOptions));
@@ -312,9 +316,9 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 
 	add_libpq_options(&list, server->options);
 	add_libpq_options(&list, user->options);
-	if (setting_application_name && setting_application_name[0])
+	if (application)
 		add_keyword(&list, "application_name",
-					remote_options_application_name(setting_application_name));
+					remote_options_application_name(application));
 	add_keyword(&list, "fallback_application_name", "shard_fdw");
 	add_keyword(&list, "client_encoding", GetDatabaseEncodingName());
 	add_keyword(&list, "options",

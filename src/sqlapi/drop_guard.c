@@ -25,7 +25,8 @@
 #include "catalog/pg_user_mapping.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
+#include "nodes/parsenodes.h"
+#include "utils/acl.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -191,16 +192,15 @@ check_mapping(Oid umid)
 }
 
 /*
- * The log itself, so the extension.
+ * The log, its index or the identity, so the extension.  Whichever is dropped
+ * first, the others are still there.
  */
 static void
 check_relation(Oid relid, int subid)
 {
-	char	   *name = get_rel_name(relid);
 	DropTarget	target = {0};
 
-	if (subid != 0 || name == NULL || strcmp(name, "commit_log") != 0 ||
-		!commit_log_is_relation(relid))
+	if (subid != 0 || !commit_log_is_relation(relid))
 		return;
 	target.description = "extension \"shard_fdw\"";
 	check_target(&target);
@@ -220,6 +220,51 @@ drop_guard(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
 		check_mapping(object_id);
 	else if (class_id == RelationRelationId)
 		check_relation(object_id, sub_id);
+}
+
+static void
+check_mapping_statement(DropUserMappingStmt *statement)
+{
+	ForeignServer *server = GetForeignServerByName(statement->servername, true);
+	bool		is_public = statement->user->roletype == ROLESPEC_PUBLIC;
+	Oid			userid = is_public ? InvalidOid :
+	get_rolespec_oid(statement->user, true);
+	Oid			umid;
+
+	if (server == NULL || (!is_public && !OidIsValid(userid)))
+		return;
+	umid = GetSysCacheOid2(USERMAPPINGUSERSERVER, Anum_pg_user_mapping_oid,
+						   ObjectIdGetDatum(userid),
+						   ObjectIdGetDatum(server->serverid));
+	if (OidIsValid(umid) &&
+		(has_privs_of_role(GetUserId(), server->owner) || userid == GetUserId()))
+		check_mapping(umid);
+}
+
+static void
+check_server_statement(DropStmt *statement)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->objects)
+	{
+		ForeignServer *server = GetForeignServerByName(strVal(lfirst(cell)), true);
+
+		if (server && has_privs_of_role(GetUserId(), server->owner))
+			check_server(server->serverid);
+	}
+}
+
+void
+drop_guard_check_statement(Node *statement)
+{
+	if (setting_allow_drop_in_doubt)
+		return;					/* to be reported once */
+	if (IsA(statement, DropUserMappingStmt))
+		check_mapping_statement((DropUserMappingStmt *) statement);
+	else if (IsA(statement, DropStmt) &&
+			 ((DropStmt *) statement)->removeType == OBJECT_FOREIGN_SERVER)
+		check_server_statement((DropStmt *) statement);
 }
 
 void

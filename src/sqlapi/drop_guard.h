@@ -16,7 +16,16 @@
 #ifndef SHARD_FDW_SQLAPI_DROP_GUARD_H
 #define SHARD_FDW_SQLAPI_DROP_GUARD_H
 
+#include "nodes/nodes.h"
+
 /* Installs the hook; called by _PG_init(). */
 extern void drop_guard_init(void);
+
+/*
+ * The same check for DROP SERVER and DROP USER MAPPING before the command has
+ * begun: later it would first wait for locks, which a transaction prepared by
+ * the user may hold for long.  Other statements pass.
+ */
+extern void drop_guard_check_statement(Node *statement);
 
 #endif							/* SHARD_FDW_SQLAPI_DROP_GUARD_H */

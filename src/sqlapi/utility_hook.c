@@ -31,6 +31,7 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
 #include "txn/commit_log.h"
 #include "txn/gid.h"
@@ -100,8 +101,26 @@ list_servers_of_ended(List *rows)
 	return servers;
 }
 
+static void
+warn_of_failure(const RecoveryReport *report)
+{
+	const char *reason = report->error;
+
+	if (reason == NULL && report->incidents != NIL)
+		reason = linitial(report->incidents);
+	ereport(WARNING,
+			(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+			 errmsg("prepared transaction is not yet finished on server \"%s\"",
+					report->server_name),
+			 reason ? errdetail("%s", reason) : 0,
+			 errhint("The recovery worker goes on with it. See the view shard_fdw.in_doubt.")));
+}
+
+/*
+ * True if nothing is left to do.
+ */
 static bool
-warn_of_failures(List *reports)
+take_reports(List *reports)
 {
 	bool		is_complete = true;
 	ListCell   *cell;
@@ -115,12 +134,7 @@ warn_of_failures(List *reports)
 		if (report->is_complete)
 			continue;
 		is_complete = false;
-		ereport(WARNING,
-				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
-				 errmsg("prepared transaction is not yet finished on server \"%s\"",
-						report->server_name),
-				 report->error ? errdetail("%s", report->error) : 0,
-				 errhint("The recovery worker goes on with it. See the view shard_fdw.in_doubt.")));
+		warn_of_failure(report);
 	}
 	return is_complete;
 }
@@ -144,7 +158,7 @@ settle(List *servers)
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 									setting_commit_timeout);
 
-		is_complete = warn_of_failures(recovery_run(servers, deadline, NULL));
+		is_complete = take_reports(recovery_run(servers, deadline, NULL));
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -236,6 +250,7 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 
 	if (database && worker_shared_is_available())
 		stop_worker_of(database);
+	drop_guard_check_statement(statement);
 	if (previous_hook)
 		previous_hook(pstmt, query_string, read_only_tree, context, params,
 					  query_env, dest, qc);

@@ -134,10 +134,10 @@ observe_rollback_to(RemoteRequest *request, void *arg)
 {
 	TxnBranch  *branch = arg;
 
+	observe_lost(branch, request);
 	if (remote_request_state(request) != REMOTE_REQUEST_DONE &&
 		branch->state == BRANCH_OPEN)
 		branch->state = BRANCH_BROKEN;
-	observe_lost(branch, request);
 }
 
 static void

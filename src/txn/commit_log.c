@@ -46,6 +46,9 @@
 
 #define COMMIT_LOG_EXTENSION "shard_fdw"
 #define COMMIT_LOG_SCHEMA "shard_fdw"
+#define LOG_NAME "commit_log"
+#define LOG_INDEX_NAME "commit_log_pkey"
+#define COORDINATOR_NAME "coordinator"
 
 /* attribute numbers of commit_log, as in the extension's script */
 enum
@@ -107,9 +110,9 @@ find_relations(void)
 	if (!OidIsValid(extension) || !OidIsValid(schema))
 		return false;
 	cache.has_identity = false;
-	cache.log = get_relname_relid("commit_log", schema);
-	cache.log_index = get_relname_relid("commit_log_pkey", schema);
-	cache.coordinator = get_relname_relid("coordinator", schema);
+	cache.log = get_relname_relid(LOG_NAME, schema);
+	cache.log_index = get_relname_relid(LOG_INDEX_NAME, schema);
+	cache.coordinator = get_relname_relid(COORDINATOR_NAME, schema);
 	if (!OidIsValid(cache.log) || !OidIsValid(cache.log_index) ||
 		!OidIsValid(cache.coordinator) ||
 		getExtensionOfObject(RelationRelationId, cache.log) != extension ||
@@ -136,10 +139,21 @@ commit_log_is_installed(void)
 	return find_relations();
 }
 
+/*
+ * Asked for every relation that is dropped, so the name is looked at first.
+ */
 bool
 commit_log_is_relation(Oid relid)
 {
-	return find_relations() && relid == cache.log;
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL ||
+		(strcmp(name, LOG_NAME) != 0 && strcmp(name, LOG_INDEX_NAME) != 0 &&
+		 strcmp(name, COORDINATOR_NAME) != 0))
+		return false;
+	return find_relations() &&
+		(relid == cache.log || relid == cache.log_index ||
+		 relid == cache.coordinator);
 }
 
 uint64

@@ -46,7 +46,7 @@ typedef struct CommitLogEntry
 /* Is the extension installed in this database? */
 extern bool commit_log_is_installed(void);
 
-/* Is this relation the log of this database? */
+/* Is this relation one of those this module cannot do without? */
 extern bool commit_log_is_relation(Oid relid);
 
 /* The identity of this coordinator; cached after the first read. */

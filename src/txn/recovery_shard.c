@@ -133,11 +133,22 @@ note_error(RecoveryShard *shard, char *error)
 		shard->report->error = error;
 }
 
+/*
+ * Message and detail in one line.
+ */
 static char *
 error_text(ErrorData *error)
 {
-	return error->detail ? psprintf("%s: %s", error->message, error->detail) :
-		error->message;
+	char	   *line = error->detail ?
+	psprintf("%s: %s", error->message, error->detail) : error->message;
+	char	   *blank;
+
+	for (blank = line; *blank != '\0'; blank++)
+	{
+		if (*blank == '\n' || *blank == '\t')
+			*blank = ' ';
+	}
+	return line;
 }
 
 /*

@@ -17,6 +17,8 @@
 #ifndef SHARD_FDW_WORKER_WORKER_STATS_H
 #define SHARD_FDW_WORKER_WORKER_STATS_H
 
+#include "nodes/pg_list.h"
+
 #include "txn/coordinator.h"
 
 typedef enum StatCounter
