@@ -21,7 +21,7 @@ bool		setting_allow_drop_in_doubt = false;
 int			setting_isolation = SHARD_ISOLATION_MATCH;
 int			setting_commit_timeout = 30000;
 int			setting_connect_timeout = 10000;
-int			setting_cancel_timeout = 5000;
+int			setting_cancel_timeout = 800;
 int			setting_response_timeout = 60000;
 int			setting_recovery_interval = 60000;
 char	   *setting_application_name = NULL;
@@ -65,7 +65,7 @@ static const struct
 {
 	{"shard_fdw.cancel_timeout",
 		"Longest wait for a server to stop what it runs for us.",
-	&setting_cancel_timeout, 5000, 100, PGC_USERSET},
+	&setting_cancel_timeout, 800, 100, PGC_USERSET},
 	{"shard_fdw.commit_timeout",
 		"Longest wait for the answers to one step of a commit.",
 	&setting_commit_timeout, 30000, 100, PGC_USERSET},

@@ -201,7 +201,8 @@ set_text(char **target, RemoteConn *conn, const char *value)
 }
 
 /*
- * Closes the socket and forgets all that depended on the session.
+ * Closes the socket and forgets all that depended on the session; the caller
+ * goes on to remote_request_lose_all().
  */
 static void
 drop_session(RemoteConn *conn)
@@ -214,7 +215,6 @@ drop_session(RemoteConn *conn)
 		conn->pg = NULL;
 	}
 	conn->generation++;
-	conn->nsent = 0;
 	conn->is_segment_open = false;
 	conn->has_unsent_output = false;
 	conn->has_unwaited_flush = false;

@@ -327,10 +327,12 @@ remote_request_lose_all(RemoteConn *conn, bool keeps_replayable)
 	{
 		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
 
+		if (request->state == REMOTE_REQUEST_SENT)
+			conn->nsent--;
+		request->state = REMOTE_REQUEST_QUEUED;
 		if (keeps_replayable && request->is_replayable &&
 			request->kind != REMOTE_KIND_PREPARE)
 		{
-			request->state = REMOTE_REQUEST_QUEUED;
 			request->outcome = REMOTE_REQUEST_DONE;
 			request->is_replayable = false;
 			request->statement = NULL;
@@ -338,6 +340,7 @@ remote_request_lose_all(RemoteConn *conn, bool keeps_replayable)
 		else
 			make_final(request, REMOTE_REQUEST_LOST);
 	}
+	Assert(conn->nsent == 0);
 }
 
 /* ---- sending ---- */

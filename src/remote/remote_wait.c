@@ -26,6 +26,7 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -43,6 +44,13 @@ typedef struct WaitMode
 	bool		is_interruptible;
 	bool		stops_on_interrupt; /* end, with interrupts left pending */
 } WaitMode;
+
+/*
+ * Seen once, never forgotten.  A wait that may raise ends the process.  One
+ * that may not, being in the middle of a commit that must not fail, ends at
+ * once; the process finds out elsewhere (G).
+ */
+static bool postmaster_is_dead = false;
 
 /* the set for the last combination of several connections */
 static struct
@@ -103,7 +111,7 @@ build_set(RemoteConn **conns, int nconns)
 	int			position;
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	for (position = 0; position < nconns; position++)
 		AddWaitEventToSet(set, WL_SOCKET_READABLE,
 						  PQsocket(conns[position]->pg), NULL, NULL);
@@ -244,11 +252,15 @@ sleep_on(RemoteConn **conns, int nconns, const WaitMode *mode)
 	{
 		if (events[position].events & WL_LATCH_SET)
 			ResetLatch(MyLatch);
+		else if (events[position].events & WL_POSTMASTER_DEATH)
+			postmaster_is_dead = true;
 		else if (events[position].pos >= 2)
 			conns[events[position].pos - 2]->last_activity = GetCurrentTimestamp();
 	}
 	for (position = 0; position < nconns; position++)
 		conns[position]->stats.wait_us += GetCurrentTimestamp() - start;
+	if (postmaster_is_dead && mode->is_interruptible)
+		proc_exit(1);
 }
 
 /* ---- advancing ---- */
@@ -351,7 +363,8 @@ look_after_silent(RemoteConn *conn)
 static bool
 is_deadline_past(const WaitMode *mode)
 {
-	return mode->deadline != 0 && GetCurrentTimestamp() >= mode->deadline;
+	return postmaster_is_dead ||
+		(mode->deadline != 0 && GetCurrentTimestamp() >= mode->deadline);
 }
 
 /*

@@ -308,7 +308,7 @@ commit_log_exists(uint64 xid, uint64 token)
 
 /*
  * The elements of an array column, which must be nelements of the given size
- * (-1 takes as many as there are).
+ * (-1 takes as many as there are); NULL when they are not.
  */
 static const void *
 read_array(HeapTuple tuple, TupleDesc desc, int attno, Size element_size,
@@ -316,43 +316,55 @@ read_array(HeapTuple tuple, TupleDesc desc, int attno, Size element_size,
 {
 	bool		isnull;
 	Datum		value = heap_getattr(tuple, attno, desc, &isnull);
-	ArrayType  *array = isnull ? NULL : DatumGetArrayTypePCopy(value);
-	int			found = array == NULL ? 0 :
-	ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	ArrayType  *array;
+	int			found;
 
-	if (array == NULL || ARR_HASNULL(array) ||
-		(*nelements >= 0 && found != *nelements) ||
-		ARR_SIZE(array) < ARR_DATA_OFFSET(array) + found * element_size)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("row of table \"%s.commit_log\" is not valid",
-						COMMIT_LOG_SCHEMA)));
+	if (isnull)
+		return NULL;
+	array = DatumGetArrayTypePCopy(value);
+	found = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	if (ARR_HASNULL(array) || (*nelements >= 0 && found != *nelements))
+		return NULL;
 	*nelements = found;
+	if (ARR_SIZE(array) < ARR_DATA_OFFSET(array) + found * element_size)
+		return NULL;
 	return ARR_DATA_PTR(array);
 }
 
-static CommitLogEntry *
-read_row(HeapTuple tuple, TupleDesc desc)
+/*
+ * Somebody has written into the table by hand.  The row still says that its
+ * transaction committed; it must not keep the others from being settled.
+ */
+static void
+warn_invalid_row(uint64 xid)
 {
-	CommitLogEntry *entry = palloc0(sizeof(CommitLogEntry));
-	const Oid  *servers;
-	const Oid  *users;
-	const int32 *branches;
-	const uint64 *remote_xids;
+	static bool has_warned = false;
+
+	if (!has_warned)
+		ereport(WARNING,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("row of transaction " UINT64_FORMAT " in table \"%s.%s\" is not valid",
+						xid, COMMIT_LOG_SCHEMA, LOG_NAME)));
+	has_warned = true;
+}
+
+/*
+ * False when the arrays do not fit together.
+ */
+static bool
+read_participants(HeapTuple tuple, TupleDesc desc, CommitLogEntry *entry)
+{
 	int			n = -1;
 	int			participant;
-	bool		isnull;
+	const Oid  *servers = read_array(tuple, desc, LOG_SERVERS, sizeof(Oid), &n);
+	const Oid  *users = read_array(tuple, desc, LOG_USERS, sizeof(Oid), &n);
+	const int32 *branches = read_array(tuple, desc, LOG_BRANCHES,
+									   sizeof(int32), &n);
+	const uint64 *remote_xids = read_array(tuple, desc, LOG_REMOTE_XIDS,
+										   sizeof(uint64), &n);
 
-	entry->xid = U64FromFullTransactionId(
-										  DatumGetFullTransactionId(heap_getattr(tuple, LOG_XID, desc, &isnull)));
-	entry->token = (uint64) DatumGetInt64(heap_getattr(tuple, LOG_TOKEN, desc,
-													   &isnull));
-	entry->logged_at = DatumGetTimestampTz(heap_getattr(tuple, LOG_LOGGED_AT,
-														desc, &isnull));
-	servers = read_array(tuple, desc, LOG_SERVERS, sizeof(Oid), &n);
-	users = read_array(tuple, desc, LOG_USERS, sizeof(Oid), &n);
-	branches = read_array(tuple, desc, LOG_BRANCHES, sizeof(int32), &n);
-	remote_xids = read_array(tuple, desc, LOG_REMOTE_XIDS, sizeof(uint64), &n);
+	if (!servers || !users || !branches || !remote_xids)
+		return false;
 	entry->nparticipants = n;
 	entry->participants = palloc(sizeof(CommitLogParticipant) * Max(n, 1));
 	for (participant = 0; participant < n; participant++)
@@ -364,7 +376,26 @@ read_row(HeapTuple tuple, TupleDesc desc)
 		p->branch = (uint32) branches[participant];
 		p->remote_xid = remote_xids[participant];
 	}
-	return entry;
+	return true;
+}
+
+static CommitLogEntry *
+read_row(HeapTuple tuple, TupleDesc desc)
+{
+	CommitLogEntry *entry = palloc0(sizeof(CommitLogEntry));
+	bool		isnull;
+	Datum		value;
+
+	value = heap_getattr(tuple, LOG_XID, desc, &isnull);
+	entry->xid = U64FromFullTransactionId(DatumGetFullTransactionId(value));
+	value = heap_getattr(tuple, LOG_TOKEN, desc, &isnull);
+	entry->token = (uint64) DatumGetInt64(value);
+	value = heap_getattr(tuple, LOG_LOGGED_AT, desc, &isnull);
+	entry->logged_at = DatumGetTimestampTz(value);
+	if (read_participants(tuple, desc, entry))
+		return entry;
+	warn_invalid_row(entry->xid);
+	return NULL;
 }
 
 static int
@@ -388,8 +419,11 @@ list_rows(Relation rel, Snapshot snapshot)
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
+		CommitLogEntry *entry = read_row(tuple, RelationGetDescr(rel));
+
 		CHECK_FOR_INTERRUPTS();
-		rows = lappend(rows, read_row(tuple, RelationGetDescr(rel)));
+		if (entry)
+			rows = lappend(rows, entry);
 	}
 	systable_endscan(scan);
 	list_sort(rows, compare_age);

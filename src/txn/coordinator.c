@@ -319,8 +319,7 @@ finish_one_phase(TxnBranch *branch)
 										   step_deadline(setting_commit_timeout),
 										   true))
 		remote_cancel_all_noerror(&conn, 1,
-								  step_deadline(Min(setting_cancel_timeout,
-													1000)));
+								  step_deadline(setting_cancel_timeout));
 	branch_note_answer_noerror(branch);
 	if (branch_state(branch) == BRANCH_COMMITTING)
 		report_unknown_outcome(branch);
@@ -493,10 +492,30 @@ write_log(void)
 	ForceSyncCommit();
 }
 
+/*
+ * Until the log row is there to speak for them, locks keep the servers and
+ * user mappings of the writers from being dropped (J).
+ */
+static void
+lock_participants(void)
+{
+	int			position;
+
+	for (position = 0; position < current.nbranches; position++)
+	{
+		RemoteConn *conn = branch_conn(current.branches[position]);
+
+		if (is_writer(current.branches[position]))
+			commit_log_lock_participant(remote_conn_serverid(conn),
+										remote_conn_userid(conn));
+	}
+}
+
 static void
 prepare_two_phase(void)
 {
 	check_prepare_possible();
+	lock_participants();
 	if (notify.ensure_worker)
 		notify.ensure_worker();
 	current.xid = U64FromFullTransactionId(GetTopFullTransactionId());
@@ -617,7 +636,7 @@ is_in_end_step(const TxnBranch *branch)
  * all at the same time.
  */
 static void
-stop_running_noerror(void)
+stop_running_noerror(TimestampTz deadline)
 {
 	RemoteConn **conns = palloc(sizeof(RemoteConn *) * current.nbranches);
 	int			nconns = 0;
@@ -636,8 +655,7 @@ stop_running_noerror(void)
 			conns[nconns++] = conn;
 	}
 	if (nconns > 0)
-		remote_cancel_all_noerror(conns, nconns,
-								  step_deadline(setting_cancel_timeout));
+		remote_cancel_all_noerror(conns, nconns, deadline);
 	pfree(conns);
 }
 
@@ -666,6 +684,7 @@ start_undo_noerror(TxnBranch *branch)
 static void
 abort_branches_noerror(void)
 {
+	TimestampTz deadline = step_deadline(setting_cancel_timeout);
 	RemoteRequest **requests;
 	bool		is_left_behind = false;
 	int			nrequests;
@@ -678,16 +697,14 @@ abort_branches_noerror(void)
 		remote_request_drop_unsent_noerror(conn);
 		remote_request_orphan_level_noerror(conn, 1);
 	}
-	stop_running_noerror();
+	stop_running_noerror(deadline);
 	note_answers();
 	for (position = 0; position < current.nbranches; position++)
 		start_undo_noerror(current.branches[position]);
 	flush_all();
 	requests = palloc(sizeof(RemoteRequest *) * current.nbranches);
 	nrequests = collect_end_requests(requests);
-	if (!remote_request_finish_all_noerror(requests, nrequests,
-										   step_deadline(setting_cancel_timeout),
-										   false))
+	if (!remote_request_finish_all_noerror(requests, nrequests, deadline, false))
 	{
 		for (position = 0; position < current.nbranches; position++)
 		{
@@ -850,7 +867,7 @@ subabort_noerror(void)
 	for (position = 0; position < current.nbranches; position++)
 		remote_request_orphan_level_noerror(branch_conn(current.branches[position]),
 											level);
-	stop_running_noerror();
+	stop_running_noerror(step_deadline(setting_cancel_timeout));
 	for (position = 0; position < current.nbranches; position++)
 		branch_subabort_noerror(current.branches[position], level);
 }

@@ -40,7 +40,7 @@
 
 /* questions asked, and branches finished, in one pass */
 #define MAX_QUESTIONS 1000
-#define MAX_BRANCHES 2000
+#define MAX_BRANCHES 1000
 
 /* how often and how long to try for the lock, and to wait for a standby */
 #define LOCK_RETRY_MS 100
@@ -821,6 +821,17 @@ recovery_shard_advance(RecoveryShard *shard)
 void
 recovery_shard_give_up(RecoveryShard *shard, const char *reason)
 {
+	ListCell   *cell;
+
+	/* what has been answered counts */
+	foreach(cell, shard->tasks)
+	{
+		BranchTask *task = lfirst(cell);
+
+		if (task->request && remote_request_is_final(task->request))
+			finish_action(shard, task);
+	}
+
 	/* up to here only giving the lock back was left, which closing does too */
 	if (shard->state != SHARD_UNLOCKING)
 		note_error(shard, pstrdup(reason));
