@@ -354,8 +354,8 @@ queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 	if (modify->reader)
 		query.binary_result = tuple_reader_wants_binary(modify->reader);
 	if (modify->branch == NULL)
-		modify->branch = coordinator_get_branch(modify->userid,
-												modify->serverid);
+		modify->branch = coordinator_get_branch_to_write(modify->userid,
+														 modify->serverid);
 	return branch_queue(modify->branch, &query, BRANCH_USE_WRITE,
 						scan_group_statement(modify->estate),
 						modify->owner_level);
@@ -507,7 +507,7 @@ shardExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
 	initStringInfo(&sql);
 	remote_sql_truncate(&sql, rels, behavior == DROP_CASCADE, restart_seqs);
 	query.sql = sql.data;
-	branch = coordinator_get_branch(GetUserId(), serverid);
+	branch = coordinator_get_branch_to_write(GetUserId(), serverid);
 	request = branch_queue(branch, &query, BRANCH_USE_WRITE,
 						   coordinator_next_statement(),
 						   GetCurrentTransactionNestLevel());

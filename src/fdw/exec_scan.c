@@ -265,7 +265,9 @@ close_cursor(ShardScan *scan)
 
 		snprintf(sql, sizeof(sql), "CLOSE shard_fdw_c%u", scan->cursor);
 		query.sql = sql;
-		remote_request_release(queue(scan, &query));
+		remote_request_release(branch_queue(branch, &query, BRANCH_USE_CLOSE,
+											scan->member.statement,
+											scan->member.owner_level));
 	}
 	branch_count_cursor(branch, -1);
 	scan->cursor = 0;

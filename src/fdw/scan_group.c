@@ -499,6 +499,17 @@ may_start_with_group(const ScanMember *member)
 		!(member->may_stop_early && member->is_below_append);
 }
 
+static void
+find_branch(ScanMember *member)
+{
+	if (member->is_modify)
+		member->branch = coordinator_get_branch_to_write(member->userid,
+														 member->serverid);
+	else
+		member->branch = coordinator_get_branch(member->userid,
+												member->serverid);
+}
+
 /*
  * The flag is set first: evaluating the parameters of a member may run other
  * parts of the plan.
@@ -534,7 +545,7 @@ start_group(ScanSet *set, const ScanMember *member)
 
 		if (!is_in_same_start(member, other))
 			continue;
-		other->branch = coordinator_get_branch(other->userid, other->serverid);
+		find_branch(other);
 		group = lappend(group, other);
 	}
 	foreach(lc, group)
@@ -560,8 +571,7 @@ scan_group_start(ScanMember *member)
 		start_group(member->set, member);
 	else
 	{
-		member->branch = coordinator_get_branch(member->userid,
-												member->serverid);
+		find_branch(member);
 		start_one(member);
 		branch_flush(member->branch);
 		member->peers->needs_flush = false;

@@ -126,6 +126,16 @@ remote_request_queue_sql(RemoteConn *conn, const char *sql, int owner_level)
 	return remote_request_queue(conn, &query, owner_level);
 }
 
+bool
+remote_request_requeue(RemoteRequest *request)
+{
+	if (request->state != REMOTE_REQUEST_QUEUED)
+		return false;
+	dlist_delete(&request->node);
+	dlist_push_tail(&request->conn->fifo, &request->node);
+	return true;
+}
+
 void
 remote_request_queue_sync(RemoteConn *conn)
 {
@@ -256,7 +266,7 @@ remote_conn_runs_orphan(RemoteConn *conn)
 bool
 remote_conn_is_quiet(RemoteConn *conn)
 {
-	return conn->nsent == 0;
+	return dlist_is_empty(&conn->fifo);
 }
 
 /* ---- getting final ---- */

@@ -86,6 +86,12 @@ extern RemoteRequest *remote_request_queue_sql(RemoteConn *conn,
 											   const char *sql,
 											   int owner_level);
 
+/*
+ * Moves a request that has not been handed to libpq yet to the end of the
+ * FIFO; false when it has been.
+ */
+extern bool remote_request_requeue(RemoteRequest *request);
+
 /* Ends the segment.  Nothing is executed for good before its Sync. */
 extern void remote_request_queue_sync(RemoteConn *conn);
 
@@ -220,7 +226,7 @@ extern bool remote_cancel_all_noerror(RemoteConn **conns, int nconns,
  */
 extern bool remote_conn_runs_orphan(RemoteConn *conn);
 
-/* True when nothing sent is unanswered. */
+/* True when nothing is queued, and nothing sent is unanswered. */
 extern bool remote_conn_is_quiet(RemoteConn *conn);
 
 #endif							/* SHARD_FDW_REMOTE_REMOTE_REQUEST_H */

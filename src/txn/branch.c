@@ -55,8 +55,7 @@ struct TxnBranch
 	int			ncursors;
 	BranchFactsFromShard facts;
 	RemoteRequest *probe;		/* the last one queued, or NULL */
-	bool		is_unprobed;	/* a statement has no probe that came after it
-								 * and was answered */
+	bool		is_unprobed;	/* the probe of a statement got no answer */
 	RemoteRequest *end_request;
 	char		gid[GID_MAX_LENGTH + 1];
 	RemoteConnStats stats_at_start;
@@ -188,16 +187,22 @@ queue_own(TxnBranch *branch, const char *sql, RemoteRequestObserver observer)
 	remote_request_release(request);
 }
 
+/*
+ * One question behind the last statement of what is sent together is enough,
+ * so one that has not been sent yet moves there.
+ */
 static void
 queue_probe(TxnBranch *branch)
 {
 	RemoteQuery query = {0};
 
-	query.sql = PROBE_SQL;
-	query.is_reusable = true;
+	branch->is_unprobed = false;
+	if (branch->probe && remote_request_requeue(branch->probe))
+		return;
 	if (branch->probe)
 		remote_request_release(branch->probe);
-	branch->is_unprobed = false;
+	query.sql = PROBE_SQL;
+	query.is_reusable = true;
 	branch->probe = remote_request_queue(branch->conn, &query, 0);
 	remote_request_set_observer(branch->probe, observe_probe, branch);
 }
@@ -244,8 +249,24 @@ is_exchangeable(const TxnBranch *branch)
 {
 	return branch->state == BRANCH_OPEN && !IsolationUsesXactSnapshot() &&
 		setting_isolation == SHARD_ISOLATION_MATCH && !branch->may_write &&
-		branch->facts.xid == 0 && !is_probe_outstanding(branch) &&
+		branch->facts.xid == 0 && !branch->is_unprobed &&
 		branch->ncursors == 0 && branch->depth <= 1;
+}
+
+/*
+ * Should it?  Not before the shard has said that nothing was written; mostly
+ * that answer is here already and has only to be read.
+ */
+static bool
+must_exchange(TxnBranch *branch, bool is_snapshot, uint64 statement)
+{
+	if (!branch->is_snapshot && !is_snapshot)
+		return false;
+	if (branch->statement == statement && branch->is_snapshot == is_snapshot)
+		return false;
+	if (is_exchangeable(branch) && is_probe_outstanding(branch))
+		remote_request_finish_all(&branch->probe, 1, 0);
+	return is_exchangeable(branch);
 }
 
 static bool
@@ -263,19 +284,14 @@ ensure_block(TxnBranch *branch, BranchUse use, uint64 statement)
 {
 	bool		is_snapshot = wants_snapshot(use);
 
-	/* the last answer about the xid may be here without having been read */
-	if (is_probe_outstanding(branch))
-		remote_flush_noerror(branch->conn);
 	if (branch->state == BRANCH_IDLE)
 	{
 		remote_conn_allow_replay(branch->conn);
 		branch->begin_level = GetCurrentTransactionNestLevel();
 		queue_begin(branch, is_snapshot);
 	}
-	else if (is_exchangeable(branch) &&
-			 (branch->is_snapshot || is_snapshot) &&
-			 (branch->statement != statement ||
-			  branch->is_snapshot != is_snapshot))
+	else if (use != BRANCH_USE_CLOSE &&
+			 must_exchange(branch, is_snapshot, statement))
 	{
 		queue_own(branch, "COMMIT", observe_end_of_block);
 		queue_begin(branch, is_snapshot);
@@ -360,9 +376,8 @@ branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
 		branch->may_write = true;
 	request = remote_request_queue(branch->conn, query, owner_level);
 	remote_request_set_observer(request, observe_statement, branch);
-	if (is_probe_outstanding(branch))
-		branch->is_unprobed = true;
-	else if (branch->read_only_level == 0 && branch->facts.xid == 0)
+	if (use != BRANCH_USE_CLOSE && branch->read_only_level == 0 &&
+		branch->facts.xid == 0)
 		queue_probe(branch);
 	remote_request_queue_sync(branch->conn);
 	return request;

@@ -51,6 +51,7 @@ typedef enum BranchUse
 								 * local statement: may run without a block */
 	BRANCH_USE_READ,			/* reads; shares one snapshot with the other
 								 * reads of its local statement */
+	BRANCH_USE_CLOSE,			/* ends a cursor of the branch */
 	BRANCH_USE_WRITE			/* writes, locks rows, or may be followed by
 								 * something that does */
 } BranchUse;

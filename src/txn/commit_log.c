@@ -194,14 +194,34 @@ commit_log_identity(void)
 	return identity;
 }
 
+/*
+ * Late in a transaction nobody is waited for: who drops an object holds its
+ * lock while he waits for transactions that use what depends on it, such as
+ * this one.
+ */
+static void
+lock_object(Oid classid, Oid objectid, bool waits)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, classid, objectid, 0);
+	if (LockAcquire(&tag, AccessShareLock, false, !waits) ==
+		LOCKACQUIRE_NOT_AVAIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("cannot commit while a server or user mapping it needs is being dropped"),
+				 errhint("Try the transaction again.")));
+	AcceptInvalidationMessages();
+}
+
 void
-commit_log_lock_participant(Oid serverid, Oid userid)
+commit_log_lock_participant(Oid serverid, Oid userid, bool waits)
 {
 	UserMapping *mapping = GetUserMapping(userid, serverid);
 	Oid			umid = mapping->umid;
 
-	LockDatabaseObject(ForeignServerRelationId, serverid, 0, AccessShareLock);
-	LockDatabaseObject(UserMappingRelationId, umid, 0, AccessShareLock);
+	lock_object(ForeignServerRelationId, serverid, waits);
+	lock_object(UserMappingRelationId, umid, waits);
 
 	/* they may have gone while we waited; taking locks brought the news */
 	GetForeignServer(serverid);

@@ -53,12 +53,13 @@ extern bool commit_log_is_relation(Oid relid);
 extern uint64 commit_log_identity(void);
 
 /*
- * To be called for each participant before P1: takes, until the transaction
- * ends, the locks that DROP SERVER and DROP USER MAPPING conflict with, so
- * that recovery will find what it needs (J).  Raises when the server or the
- * mapping is gone.
+ * Takes, until the transaction ends, the locks that DROP SERVER and DROP USER
+ * MAPPING conflict with, so that recovery will find what it needs (J).  To be
+ * called when a transaction begins to write somewhere (waits: true), and for
+ * each participant before P1 (waits: false, raising
+ * ERRCODE_LOCK_NOT_AVAILABLE).  Raises when the server or the mapping is gone.
  */
-extern void commit_log_lock_participant(Oid serverid, Oid userid);
+extern void commit_log_lock_participant(Oid serverid, Oid userid, bool waits);
 
 /* P2: writes the row of the current transaction. */
 extern void commit_log_insert(const CommitLogEntry *entry);

@@ -127,6 +127,16 @@ coordinator_get_branch(Oid userid, Oid serverid)
 	return branch;
 }
 
+TxnBranch *
+coordinator_get_branch_to_write(Oid userid, Oid serverid)
+{
+	TxnBranch  *branch = coordinator_get_branch(userid, serverid);
+
+	if (!branch_may_have_written(branch))
+		commit_log_lock_participant(serverid, userid, true);
+	return branch;
+}
+
 uint64
 coordinator_next_statement(void)
 {
@@ -507,7 +517,7 @@ lock_participants(void)
 
 		if (is_writer(current.branches[position]))
 			commit_log_lock_participant(remote_conn_serverid(conn),
-										remote_conn_userid(conn));
+										remote_conn_userid(conn), false);
 	}
 }
 

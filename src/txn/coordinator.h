@@ -54,6 +54,13 @@ extern void coordinator_init(void);
  */
 extern TxnBranch *coordinator_get_branch(Oid userid, Oid serverid);
 
+/*
+ * The same for a statement that is to write: from here on the server and the
+ * user mapping cannot be dropped (J).  May wait for somebody who is dropping
+ * them, and raises when they are gone.
+ */
+extern TxnBranch *coordinator_get_branch_to_write(Oid userid, Oid serverid);
+
 /* A number for a local statement, for branch_queue(). */
 extern uint64 coordinator_next_statement(void);
 

@@ -1,0 +1,203 @@
+-- Claim: what is rolled back to a savepoint is rolled back on every shard, what
+-- is released stays, whichever savepoint first touched the shard.
+\set VERBOSITY terse
+CREATE TABLE s0.st (id int PRIMARY KEY, v text);
+CREATE TABLE s1.st (id int PRIMARY KEY, v text);
+CREATE FOREIGN TABLE st0 (id int, v text) SERVER shard0 OPTIONS (schema_name 's0', table_name 'st');
+CREATE FOREIGN TABLE st1 (id int, v text) SERVER shard1 OPTIONS (schema_name 's1', table_name 'st');
+CREATE FUNCTION st_state() RETURNS text LANGUAGE sql AS $$
+  SELECT format('s0 {%s}, s1 {%s}', (SELECT string_agg(id::text, ' ' ORDER BY id) FROM s0.st),
+    (SELECT string_agg(id::text, ' ' ORDER BY id) FROM s1.st)) $$;
+-- rolled back, released, and one inside the other
+BEGIN;
+INSERT INTO st0 VALUES (1, 'kept');
+SAVEPOINT a;
+INSERT INTO st0 VALUES (2, 'gone');
+INSERT INTO st1 VALUES (2, 'gone');
+ROLLBACK TO a;
+INSERT INTO st0 VALUES (3, 'kept');
+SAVEPOINT b;
+INSERT INTO st1 VALUES (4, 'kept');
+RELEASE b;
+SAVEPOINT c;
+INSERT INTO st0 VALUES (5, 'gone');
+SAVEPOINT d;
+INSERT INTO st0 VALUES (6, 'gone');
+INSERT INTO st1 VALUES (6, 'gone');
+RELEASE d;
+ROLLBACK TO c;
+SELECT id FROM st0 ORDER BY id;
+SELECT id FROM st1 ORDER BY id;
+COMMIT;
+SELECT st_state();
+-- the same savepoint more than once
+BEGIN;
+SAVEPOINT a;
+INSERT INTO st0 VALUES (10, 'gone');
+ROLLBACK TO a;
+INSERT INTO st0 VALUES (11, 'gone');
+ROLLBACK TO a;
+INSERT INTO st0 VALUES (12, 'kept');
+COMMIT;
+SELECT st_state();
+-- an error on the shard costs the savepoint, not the transaction
+BEGIN;
+INSERT INTO st0 VALUES (20, 'kept');
+INSERT INTO st1 VALUES (20, 'kept');
+SAVEPOINT a;
+INSERT INTO st0 VALUES (20, 'again');
+SELECT count(*) FROM st1;
+ROLLBACK TO a;
+SELECT count(*) FROM st0 WHERE id = 20;
+SAVEPOINT a;
+SELECT 1 / (id - 20) FROM st1 WHERE id = 20;
+ROLLBACK TO a;
+INSERT INTO st1 VALUES (21, 'kept');
+COMMIT;
+SELECT st_state();
+-- an error of the coordinator while a shard is being read
+BEGIN;
+INSERT INTO st0 VALUES (22, 'kept');
+SAVEPOINT a;
+SELECT 1 / (id - 20) FROM st0 WHERE test.here(true) ORDER BY id;
+ROLLBACK TO a;
+INSERT INTO st0 VALUES (23, 'kept');
+COMMIT;
+SELECT st_state();
+-- exception blocks, nested, with a shard first touched inside
+DO $$
+BEGIN
+  INSERT INTO st0 VALUES (30, 'kept');
+  BEGIN
+    INSERT INTO st1 VALUES (31, 'gone');
+    INSERT INTO st0 VALUES (30, 'again');
+  EXCEPTION WHEN unique_violation THEN
+    INSERT INTO st1 VALUES (32, 'kept');
+  END;
+  FOR i IN 33..36 LOOP
+    BEGIN
+      INSERT INTO st0 VALUES (i, 'kept if even');
+      IF i % 2 = 1 THEN
+        RAISE EXCEPTION 'odd';
+      END IF;
+      BEGIN
+        INSERT INTO st1 VALUES (i + 10, 'gone');
+        PERFORM 1 / 0;
+      EXCEPTION WHEN division_by_zero THEN
+        NULL;
+      END;
+    EXCEPTION WHEN raise_exception THEN
+      NULL;
+    END;
+  END LOOP;
+END $$;
+SELECT st_state();
+-- a block that fails without touching a shard, just after one that did; in
+-- between the session has waited for the other shard
+DO $$
+BEGIN
+  FOR i IN 1..100 LOOP
+    BEGIN
+      UPDATE st1 SET v = i WHERE id = 32;
+    EXCEPTION WHEN unique_violation THEN
+      NULL;
+    END;
+    PERFORM pg_sleep(0.001);
+    BEGIN
+      UPDATE st0 SET v = i WHERE id = 30;
+      RAISE EXCEPTION 'nothing done on the first shard';
+    EXCEPTION WHEN raise_exception THEN
+      NULL;
+    END;
+  END LOOP;
+END $$;
+SELECT (SELECT v FROM s0.st WHERE id = 30) AS s0, (SELECT v FROM s1.st WHERE id = 32) AS s1;
+-- the whole transaction is rolled back after all
+BEGIN;
+INSERT INTO st0 VALUES (40, 'gone');
+SAVEPOINT a;
+INSERT INTO st1 VALUES (40, 'gone');
+RELEASE a;
+ROLLBACK;
+SELECT st_state();
+-- deep
+DO $$
+BEGIN
+  INSERT INTO st0 VALUES (50, 'kept');
+  BEGIN
+    INSERT INTO st0 VALUES (51, 'kept');
+    BEGIN
+      INSERT INTO st0 VALUES (52, 'gone');
+      BEGIN
+        INSERT INTO st0 VALUES (53, 'gone');
+        INSERT INTO st1 VALUES (53, 'gone');
+      END;
+      RAISE EXCEPTION 'up two levels';
+    EXCEPTION WHEN raise_exception THEN
+      INSERT INTO st1 VALUES (54, 'kept');
+    END;
+  END;
+END $$;
+SELECT st_state();
+-- a cursor opened before, and one opened inside a savepoint
+BEGIN;
+DECLARE before CURSOR FOR SELECT id FROM st0 ORDER BY id;
+FETCH 1 FROM before;
+SAVEPOINT a;
+DECLARE inside CURSOR FOR SELECT id FROM st1 ORDER BY id;
+FETCH 1 FROM inside;
+FETCH 1 FROM before;
+SELECT 1 / 0;
+ROLLBACK TO a;
+FETCH 1 FROM before;
+FETCH 1 FROM inside;
+ROLLBACK TO a;
+INSERT INTO st1 VALUES (60, 'kept');
+FETCH 1 FROM before;
+COMMIT;
+SELECT st_state();
+-- a scan in a loop that changes what it reads, each change in a block of its own
+DO $$
+DECLARE
+  one record;
+BEGIN
+  FOR one IN SELECT id FROM st0 WHERE id >= 30 ORDER BY id LOOP
+    BEGIN
+      UPDATE st0 SET v = 'seen' WHERE id = one.id;
+      IF one.id % 2 = 1 THEN
+        RAISE EXCEPTION 'odd';
+      END IF;
+    EXCEPTION WHEN raise_exception THEN
+      NULL;
+    END;
+  END LOOP;
+END $$;
+SELECT id, v FROM s0.st WHERE id >= 30 ORDER BY id;
+-- a failed shard inside a savepoint leaves the commit of the others atomic
+CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON s1.st DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.v = 'refuse') EXECUTE FUNCTION test.refuse();
+BEGIN;
+INSERT INTO st0 VALUES (70, 'gone');
+SAVEPOINT a;
+INSERT INTO st1 VALUES (70, 'refuse');
+RELEASE a;
+COMMIT;
+BEGIN;
+INSERT INTO st0 VALUES (71, 'kept');
+SAVEPOINT a;
+INSERT INTO st1 VALUES (71, 'refuse');
+ROLLBACK TO a;
+COMMIT;
+SELECT st_state();
+-- only rolled back work on a shard: it has nothing to commit
+BEGIN;
+SAVEPOINT a;
+INSERT INTO st0 VALUES (80, 'gone');
+INSERT INTO st1 VALUES (80, 'gone');
+ROLLBACK TO a;
+COMMIT;
+SELECT st_state();
+SELECT test.settled();
+DROP FOREIGN TABLE st0, st1;
+DROP FUNCTION st_state();
+DROP TABLE s0.st, s1.st;
