@@ -37,6 +37,25 @@
 #define CLIENT_CHECK_VERSION 140000
 #define CLIENT_CHECK_SQL "SET client_connection_check_interval = '2s'"
 
+/* those that somebody has to look after while anybody waits */
+static dlist_head connecting = DLIST_STATIC_INIT(connecting);
+
+dlist_head *
+remote_conn_connecting(void)
+{
+	return &connecting;
+}
+
+static void
+change_state(RemoteConn *conn, RemoteConnState state)
+{
+	if (conn->state == REMOTE_CONN_CONNECTING)
+		dlist_delete(&conn->connecting_node);
+	if (state == REMOTE_CONN_CONNECTING)
+		dlist_push_tail(&connecting, &conn->connecting_node);
+	conn->state = state;
+}
+
 static void
 ignore_notice(void *arg, const PGresult *res)
 {
@@ -112,7 +131,7 @@ remote_conn_open(RemoteConn *conn)
 									conn->options->values, false);
 	if (conn->pg == NULL)
 		ReleaseExternalFD();
-	conn->state = REMOTE_CONN_CONNECTING;
+	change_state(conn, REMOTE_CONN_CONNECTING);
 	conn->generation++;
 	conn->poll_status = PGRES_POLLING_WRITING;
 	conn->connect_deadline = conn->options->connect_timeout_ms <= 0 ? 0 :
@@ -142,7 +161,7 @@ connection_is_up(RemoteConn *conn)
 						 NULL, PQerrorMessage(conn->pg), NULL);
 		return;
 	}
-	conn->state = REMOTE_CONN_READY;
+	change_state(conn, REMOTE_CONN_READY);
 	conn->generation++;
 	conn->stats.connects++;
 	conn->last_activity = GetCurrentTimestamp();
@@ -237,14 +256,14 @@ remote_conn_fail(RemoteConn *conn, int sqlstate, const char *message,
 	if (was_ready && conn->is_replay_armed)
 	{
 		conn->is_replay_armed = false;
-		conn->state = REMOTE_CONN_IDLE;
+		change_state(conn, REMOTE_CONN_IDLE);
 		remote_request_lose_all(conn, true);
 		if (!dlist_is_empty(&conn->fifo))
 			remote_conn_open(conn);
 		return;
 	}
 	conn->stats.errors++;
-	conn->state = REMOTE_CONN_LOST;
+	change_state(conn, REMOTE_CONN_LOST);
 	remote_request_lose_all(conn, false);
 }
 
@@ -259,7 +278,7 @@ remote_conn_close_noerror(RemoteConn *conn)
 	set_text(&conn->lost_hint, conn, NULL);
 	drop_session(conn);
 	conn->is_replay_armed = false;
-	conn->state = REMOTE_CONN_LOST;
+	change_state(conn, REMOTE_CONN_LOST);
 	remote_request_lose_all(conn, false);
 }
 
@@ -275,7 +294,7 @@ void
 remote_conn_reset_noerror(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_CONN_LOST)
-		conn->state = REMOTE_CONN_IDLE;
+		change_state(conn, REMOTE_CONN_IDLE);
 }
 
 RemoteConnState

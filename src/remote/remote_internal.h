@@ -103,6 +103,7 @@ struct RemoteConn
 	RemoteOptions *options;
 
 	RemoteConnState state;
+	dlist_node	connecting_node;	/* in the list of those CONNECTING */
 	PGconn	   *pg;				/* NULL when IDLE or LOST */
 	PostgresPollingStatusType poll_status;	/* while CONNECTING */
 	TimestampTz connect_deadline;	/* 0: none */
@@ -157,8 +158,11 @@ extern void remote_statement_remove(RemoteConn *conn,
 
 /* ---- remote_conn.c ---- */
 
-/* Drives CONNECTING; is_socket_ready: the awaited event has happened. */
+/* Drives CONNECTING as far as is possible without waiting. */
 extern void remote_conn_poll(RemoteConn *conn);
+
+/* All connections in state CONNECTING. */
+extern dlist_head *remote_conn_connecting(void);
 
 /*
  * The connection has failed: send again what may be, else all requests

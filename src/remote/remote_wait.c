@@ -178,7 +178,7 @@ get_shared_set(RemoteConn **conns, int nconns)
 	return shared_set.set;
 }
 
-/* ---- sleeping ---- */
+/* ---- what a sleep is for ---- */
 
 static uint32
 wanted_events(const RemoteConn *conn)
@@ -227,12 +227,30 @@ count_trips(RemoteConn **conns, int nconns)
 	}
 }
 
+/* ---- advancing ---- */
+
+void
+remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
+{
+	if (conn->state == REMOTE_CONN_IDLE && !dlist_is_empty(&conn->fifo))
+		remote_conn_open(conn);
+	if (conn->state == REMOTE_CONN_CONNECTING)
+		remote_conn_poll(conn);
+	if (conn->state == REMOTE_CONN_READY)
+		remote_request_send_queued(conn);
+	if (conn->state == REMOTE_CONN_READY)
+		remote_request_receive(conn, target);
+	/* requests queued on a connection that was lost before */
+	if (conn->state == REMOTE_CONN_LOST && !dlist_is_empty(&conn->fifo))
+		remote_request_lose_all(conn, false);
+}
+
 /*
  * Sleeps until something happens on one of the connections, all of which
  * have sockets.
  */
 static void
-sleep_on(RemoteConn **conns, int nconns, const WaitMode *mode)
+sleep_on_these(RemoteConn **conns, int nconns, const WaitMode *mode)
 {
 	TimestampTz start = GetCurrentTimestamp();
 	long		sleep_ms = sleep_time(start, mode->deadline, conns, nconns);
@@ -263,22 +281,52 @@ sleep_on(RemoteConn **conns, int nconns, const WaitMode *mode)
 		proc_exit(1);
 }
 
-/* ---- advancing ---- */
-
-void
-remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
+static bool
+is_among(RemoteConn *conn, RemoteConn **conns, int nconns)
 {
-	if (conn->state == REMOTE_CONN_IDLE && !dlist_is_empty(&conn->fifo))
-		remote_conn_open(conn);
-	if (conn->state == REMOTE_CONN_CONNECTING)
-		remote_conn_poll(conn);
-	if (conn->state == REMOTE_CONN_READY)
-		remote_request_send_queued(conn);
-	if (conn->state == REMOTE_CONN_READY)
-		remote_request_receive(conn, target);
-	/* requests queued on a connection that was lost before */
-	if (conn->state == REMOTE_CONN_LOST && !dlist_is_empty(&conn->fifo))
-		remote_request_lose_all(conn, false);
+	int			position;
+
+	for (position = 0; position < nconns; position++)
+	{
+		if (conns[position] == conn)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The same, and looks after all connections that are being opened: they are
+ * to come up at the same time, whichever of them is waited for.
+ */
+static void
+sleep_on(RemoteConn **conns, int nconns, const WaitMode *mode)
+{
+	dlist_head *connecting = remote_conn_connecting();
+	dlist_mutable_iter iter;
+	RemoteConn **all;
+	int			nall = nconns;
+
+	if (dlist_is_empty(connecting))
+	{
+		sleep_on_these(conns, nconns, mode);
+		return;
+	}
+	dlist_foreach_modify(iter, connecting)
+		nall++;
+	all = palloc(sizeof(RemoteConn *) * nall);
+	memcpy(all, conns, sizeof(RemoteConn *) * nconns);
+	nall = nconns;
+	dlist_foreach_modify(iter, connecting)
+	{
+		RemoteConn *conn = dlist_container(RemoteConn, connecting_node, iter.cur);
+
+		if (!is_among(conn, conns, nconns))
+			all[nall++] = conn;
+	}
+	sleep_on_these(all, nall, mode);
+	while (nall > nconns)
+		remote_wait_advance(all[--nall], NULL);
+	pfree(all);
 }
 
 void
