@@ -32,6 +32,7 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/scan_group.h"
+#include "fdw/text_only.h"
 #include "fdw/tuple_io.h"
 
 /* first batch of a scan that may not be read to its end, and growth from it */
@@ -185,9 +186,28 @@ read_ahead(ShardScan *scan)
 	branch_flush(scan->member.branch);
 }
 
+/*
+ * The shard cannot send one of the types in the binary format: it must be
+ * asked for text the next time.
+ */
+static void
+note_refusal(ShardScan *scan, const RemoteRequest *request)
+{
+	if (remote_request_state(request) == REMOTE_REQUEST_FAILED &&
+		remote_request_query(request)->binary_result &&
+		remote_result_sqlstate(remote_request_result(request)) ==
+		ERRCODE_UNDEFINED_FUNCTION)
+		text_only_add(scan->member.serverid, scan->sql);
+}
+
 static void
 next_stream_batch(ShardScan *scan)
 {
+	if (scan->nbatches <= 1)
+	{
+		remote_request_wait(scan->request);
+		note_refusal(scan, scan->request);
+	}
 	scan->rows = branch_next(scan->member.branch, &scan->request);
 	scan->nrows = scan->rows ? remote_result_nrows(scan->rows) : 0;
 }
@@ -210,38 +230,17 @@ next_cursor_batch(ShardScan *scan)
 		remote_request_finish(scan->declare);
 		release(scan, &scan->declare);
 	}
+	if (scan->nbatches <= 1)
+	{
+		remote_request_finish_all(&scan->ahead, 1, 0);
+		note_refusal(scan, scan->ahead);
+	}
 	scan->rows = remote_request_finish(scan->ahead);
 	scan->nrows = remote_result_nrows(scan->rows);
 	scan->is_batch_full = scan->nrows >= scan->fetch_size;
 	release(scan, &scan->request);
 	scan->request = scan->ahead;
 	scan->ahead = NULL;
-}
-
-/*
- * Makes rows available; false at the end, or when that would mean waiting
- * while the scan is polled.
- */
-static bool
-next_batch(ForeignScanState *node, ShardScan *scan)
-{
-	do
-	{
-		if (scan->is_polled && !exec_scan_is_ready(node))
-		{
-			scan->was_blocked = true;
-			return false;
-		}
-		scan->nbatches++;
-		scan->next_row = 0;
-		if (scan->cursor)
-			next_cursor_batch(scan);
-		else
-			next_stream_batch(scan);
-		if (scan->rows == NULL)
-			return false;
-	} while (scan->nrows == 0);
-	return true;
 }
 
 /* ---- ending ---- */
@@ -290,6 +289,60 @@ close_remote(ShardScan *scan)
 	scan->member.is_started = false;
 }
 
+/* ---- batches ---- */
+
+/*
+ * The first rows tell the types.
+ */
+static bool
+is_readable(ShardScan *scan)
+{
+	return tuple_reader_accept(scan->reader, scan->rows,
+							   remote_request_query(scan->request)->binary_result);
+}
+
+/*
+ * Sends the query again, as nothing was handed out yet.
+ */
+static void
+ask_as_text(ShardScan *scan)
+{
+	text_only_add(scan->member.serverid, scan->sql);
+	tuple_reader_set_binary(scan->reader, false);
+	close_remote(scan);
+	start_scan(&scan->member);
+	scan->member.is_started = true;
+	branch_flush(scan->member.branch);
+}
+
+/*
+ * Makes rows available; false at the end, or when that would mean waiting
+ * while the scan is polled.
+ */
+static bool
+next_batch(ForeignScanState *node, ShardScan *scan)
+{
+	do
+	{
+		if (scan->is_polled && !exec_scan_is_ready(node))
+		{
+			scan->was_blocked = true;
+			return false;
+		}
+		scan->nbatches++;
+		scan->next_row = 0;
+		if (scan->cursor)
+			next_cursor_batch(scan);
+		else
+			next_stream_batch(scan);
+		if (scan->rows == NULL)
+			return false;
+		if (scan->nbatches == 1 && !is_readable(scan))
+			ask_as_text(scan);
+	} while (scan->nrows == 0);
+	return true;
+}
+
 /* ---- callbacks ---- */
 
 void
@@ -311,6 +364,8 @@ shardBeginForeignScan(ForeignScanState *node, int eflags)
 									   list_nth(private,
 												SCAN_PRIVATE_RETRIEVED_ATTRS),
 									   NULL, node);
+	tuple_reader_set_binary(scan->reader,
+							!text_only_contains(plan->fs_server, scan->sql));
 	scan->params = param_writer_create_for_scan(node);
 	scan->scratch = AllocSetContextCreate(CurrentMemoryContext,
 										  "shard_fdw scan",

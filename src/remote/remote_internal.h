@@ -33,6 +33,7 @@ struct RemoteResult
 	int			nfields;		/* of such a row; its values follow */
 	char	  **values;			/* NULL is SQL NULL */
 	int		   *lengths;
+	const Oid  *types;
 };
 
 /* A prepared statement on the shard, or a text on its way to become one. */
@@ -63,6 +64,7 @@ typedef struct RemoteRows
 	int			next_held;		/* position in held of the next to take */
 	Size		held_bytes;
 	BufFile    *spool;			/* rows that came after the held ones */
+	Oid		   *types;			/* of the columns of spooled rows */
 	uint64		spooled;		/* rows written to and not read from it */
 	int			read_file;
 	off_t		read_offset;
@@ -125,6 +127,7 @@ struct RemoteConn
 
 	HTAB	   *statements;
 	uint32		next_statement;
+	uint32		stale_statement;	/* number of one to be deallocated, or 0 */
 	uint64		use_clock;
 
 	int			lost_sqlstate;	/* why it was lost */
@@ -152,6 +155,13 @@ extern RemoteStatement *remote_statement_lookup(RemoteConn *conn,
 												const RemoteQuery *query);
 extern void remote_statement_name(const RemoteStatement *statement, char *buf);
 extern void remote_statement_forget_all(RemoteConn *conn);
+
+/* The shard has lost them without the session having ended. */
+extern void remote_statement_rename_all(RemoteConn *conn);
+
+/* The statement is there and of no use: it gets a new name. */
+extern void remote_statement_retire(RemoteConn *conn,
+									RemoteStatement *statement);
 extern RemoteStatement *remote_statement_victim(RemoteConn *conn);
 extern void remote_statement_remove(RemoteConn *conn,
 									RemoteStatement *statement);

@@ -220,6 +220,12 @@ remote_request_result(const RemoteRequest *request)
 	return request->result;
 }
 
+bool
+remote_request_was_prepared(const RemoteRequest *request)
+{
+	return request->statement != NULL;
+}
+
 uint64
 remote_request_rows(const RemoteRequest *request)
 {
@@ -289,13 +295,10 @@ note_statement_outcome(RemoteRequest *request)
 		return;
 	/* lost by a pooler or DISCARD, or its result type has changed */
 	sqlstate = remote_result_sqlstate(request->result);
-	if (sqlstate == ERRCODE_UNDEFINED_PSTATEMENT ||
-		sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED)
-	{
-		statement->is_prepared = false;
-		statement->uses = 0;
-		statement->number = ++request->conn->next_statement;
-	}
+	if (sqlstate == ERRCODE_UNDEFINED_PSTATEMENT)
+		remote_statement_rename_all(request->conn);
+	else if (sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED)
+		remote_statement_retire(request->conn, statement);
 }
 
 static void
@@ -468,6 +471,14 @@ retire_statement(RemoteConn *conn)
 
 	if (conn->is_segment_open)
 		return;
+	if (conn->stale_statement != 0)
+	{
+		remote_request_insert_setup(conn,
+									psprintf("DEALLOCATE shard_fdw_%u",
+											 conn->stale_statement));
+		conn->stale_statement = 0;
+		return;
+	}
 	victim = remote_statement_victim(conn);
 	if (victim == NULL)
 		return;

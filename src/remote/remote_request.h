@@ -115,6 +115,9 @@ extern int	remote_request_owner_level(const RemoteRequest *request);
  */
 extern RemoteResult *remote_request_result(const RemoteRequest *request);
 
+/* Was it executed through a prepared statement of an earlier request? */
+extern bool remote_request_was_prepared(const RemoteRequest *request);
+
 /* Rows and bytes of row data received so far. */
 extern uint64 remote_request_rows(const RemoteRequest *request);
 extern uint64 remote_request_bytes(const RemoteRequest *request);

@@ -85,7 +85,7 @@ remote_result_length(const RemoteResult *result, int row, int col)
 Oid
 remote_result_type(const RemoteResult *result, int col)
 {
-	return result->pgres ? PQftype(result->pgres, col) : InvalidOid;
+	return result->pgres ? PQftype(result->pgres, col) : result->types[col];
 }
 
 const char *

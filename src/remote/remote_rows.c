@@ -46,6 +46,18 @@ spool_row(RemoteRows *rows, const PGresult *pgres, int row)
 	rows->spooled++;
 }
 
+static Oid *
+copy_types(const PGresult *pgres)
+{
+	int			nfields = PQnfields(pgres);
+	Oid		   *types = palloc(sizeof(Oid) * Max(nfields, 1));
+	int			col;
+
+	for (col = 0; col < nfields; col++)
+		types[col] = PQftype(pgres, col);
+	return types;
+}
+
 static void
 spool_rows(RemoteRequest *request, const PGresult *pgres)
 {
@@ -53,6 +65,8 @@ spool_rows(RemoteRequest *request, const PGresult *pgres)
 	MemoryContext old_context = MemoryContextSwitchTo(request->context);
 	int			row;
 
+	if (rows->types == NULL)
+		rows->types = copy_types(pgres);
 	if (rows->spool == NULL)
 		rows->spool = BufFileCreateTemp(true);
 	if (rows->spooled == 0)
@@ -154,6 +168,7 @@ take_spooled(RemoteRequest *request)
 				errcode_for_file_access(),
 				errmsg("could not seek in temporary file of remote rows: %m"));
 	read_exactly(rows, &result->nfields, sizeof(result->nfields));
+	result->types = rows->types;
 	result->values = palloc0(sizeof(char *) * Max(result->nfields, 1));
 	result->lengths = palloc0(sizeof(int) * Max(result->nfields, 1));
 	for (col = 0; col < result->nfields; col++)

@@ -124,6 +124,7 @@ remote_statement_forget_all(RemoteConn *conn)
 	HASH_SEQ_STATUS status;
 	RemoteStatement *statement;
 
+	conn->stale_statement = 0;
 	if (conn->statements == NULL)
 		return;
 	hash_seq_init(&status, conn->statements);
@@ -132,4 +133,36 @@ remote_statement_forget_all(RemoteConn *conn)
 		statement->is_prepared = false;
 		statement->pending_segment = 0;
 	}
+}
+
+/*
+ * Those being prepared are on their way under their present name.
+ */
+void
+remote_statement_rename_all(RemoteConn *conn)
+{
+	HASH_SEQ_STATUS status;
+	RemoteStatement *statement;
+
+	hash_seq_init(&status, conn->statements);
+	while ((statement = hash_seq_search(&status)) != NULL)
+	{
+		if (statement->pending_segment != 0)
+			continue;
+		statement->is_prepared = false;
+		statement->uses = 0;
+		statement->number = ++conn->next_statement;
+	}
+}
+
+void
+remote_statement_retire(RemoteConn *conn, RemoteStatement *statement)
+{
+	/* it may have been retired by an earlier answer already */
+	if (!statement->is_prepared)
+		return;
+	conn->stale_statement = statement->number;
+	statement->is_prepared = false;
+	statement->uses = 0;
+	statement->number = ++conn->next_statement;
 }

@@ -83,10 +83,12 @@ extern RemoteRequest *branch_queue(TxnBranch *branch, const RemoteQuery *query,
 								   int owner_level);
 
 /*
- * remote_request_next() for a streaming request of branch_queue().  Where a
- * statement that ran without a block turns out to write (the shard refuses,
- * since such statements are READ ONLY), it is sent again in the branch, and
- * *request becomes the new one.
+ * remote_request_next() for a streaming request of branch_queue().  A
+ * statement that ran without a block and failed before its first row for a
+ * reason that can be helped is sent again, and *request becomes the new one:
+ * where it turns out to write (the shard refuses, since such statements are
+ * READ ONLY), in the branch; where its prepared statement was lost or has
+ * become invalid; and as text where the shard has no binary form of a type.
  */
 extern RemoteResult *branch_next(TxnBranch *branch, RemoteRequest **request);
 
