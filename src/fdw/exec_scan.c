@@ -207,8 +207,10 @@ next_stream_batch(ShardScan *scan)
 	{
 		remote_request_wait(scan->request);
 		note_refusal(scan, scan->request);
+		scan->rows = branch_next(scan->member.branch, &scan->request);
 	}
-	scan->rows = branch_next(scan->member.branch, &scan->request);
+	else
+		scan->rows = remote_request_next(scan->request);
 	scan->nrows = scan->rows ? remote_result_nrows(scan->rows) : 0;
 }
 

@@ -263,14 +263,14 @@ read_column(TupleReader *reader, const RemoteResult *result, int row, int col,
 			Datum *values, bool *nulls)
 {
 	ReaderColumn *column = &reader->columns[col];
-	bool		is_null = remote_result_is_null(result, row, col);
-	char	   *input = is_null ? NULL : remote_result_value(result, row, col);
+	int			length;
+	char	   *input = remote_result_field(result, row, col, &length);
+	bool		is_null = input == NULL;
 	Datum		value;
 
 	reader->current = col;
 	if (reader->is_binary)
-		value = binary_input_read(column->binary, input,
-								  remote_result_length(result, row, col));
+		value = binary_input_read(column->binary, input, length);
 	else
 		value = InputFunctionCall(&column->input, input, column->ioparam,
 								  column->typmod);

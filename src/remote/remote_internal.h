@@ -90,7 +90,7 @@ struct RemoteRequest
 	void	   *observer_arg;
 	RemoteResult *result;
 	char	   *culprit_sql;	/* of the statement that failed, if another */
-	RemoteResult *taken;		/* what remote_request_next() returned last */
+	RemoteResult taken;			/* what remote_request_next() returned last */
 	RemoteRows	rows;
 	uint64		nrows;
 	uint64		nbytes;
@@ -147,7 +147,7 @@ extern bool remote_result_is_fatal(const RemoteResult *result);
 /* ---- remote_rows.c ---- */
 extern void remote_rows_add(RemoteRequest *request, PGresult *pgres);
 extern bool remote_rows_is_empty(const RemoteRequest *request);
-extern RemoteResult *remote_rows_take(RemoteRequest *request);
+extern void remote_rows_take(RemoteRequest *request);
 extern void remote_rows_clear(RemoteRequest *request);
 
 /* ---- remote_statement.c ---- */
@@ -191,6 +191,7 @@ extern void remote_request_send_queued(RemoteConn *conn);
 extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
 extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
+extern PGresult *remote_request_take_buffered(RemoteRequest *request);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
 /* ---- remote_wait.c ---- */

@@ -101,7 +101,7 @@ free_request(RemoteRequest *request)
 	dlist_delete(&request->node);
 	remote_rows_clear(request);
 	remote_result_unref(request->result);
-	remote_result_unref(request->taken);
+	PQclear(request->taken.pgres);
 	MemoryContextDelete(request->context);
 }
 
@@ -563,15 +563,22 @@ value_bytes(const PGresult *pgres, int nrows)
 }
 
 static void
-receive_rows(RemoteRequest *request, PGresult *pgres)
+count_rows(RemoteRequest *request, const PGresult *pgres, int nrows)
 {
-	int			nrows = PQntuples(pgres);
 	uint64		nbytes = value_bytes(pgres, nrows);
 
 	request->nrows += nrows;
 	request->nbytes += nbytes;
 	request->conn->stats.rows += nrows;
 	request->conn->stats.bytes += nbytes;
+}
+
+static void
+receive_rows(RemoteRequest *request, PGresult *pgres)
+{
+	int			nrows = PQntuples(pgres);
+
+	count_rows(request, pgres, nrows);
 	if (request->query.is_stream && nrows > 0 && !request->is_released)
 		remote_rows_add(request, pgres);
 	else if (request->is_released && request->observer == NULL)
@@ -685,6 +692,41 @@ is_held_back(const RemoteRequest *first, const RemoteRequest *target)
 	if (first == target || target == NULL)
 		return !remote_rows_is_empty(first);
 	return false;
+}
+
+static bool
+is_part_of_stream(const PGresult *pgres)
+{
+#ifdef LIBPQ_HAS_CHUNK_MODE
+	if (PQresultStatus(pgres) == PGRES_TUPLES_CHUNK)
+		return true;
+#endif
+	return PQresultStatus(pgres) == PGRES_SINGLE_TUPLE;
+}
+
+/*
+ * The short way for a stream that is read by its owner: the next of its rows
+ * if libpq has them already, else NULL.  Called for nearly every row.
+ */
+PGresult *
+remote_request_take_buffered(RemoteRequest *request)
+{
+	RemoteConn *conn = request->conn;
+	PGresult   *pgres;
+
+	if (request->state != REMOTE_REQUEST_SENT || request->nrows == 0 ||
+		conn->fifo.head.next != &request->node ||
+		!remote_rows_is_empty(request) || PQisBusy(conn->pg))
+		return NULL;
+	pgres = PQgetResult(conn->pg);
+	if (pgres && is_part_of_stream(pgres))
+	{
+		count_rows(request, pgres, PQntuples(pgres));
+		return pgres;
+	}
+	if (pgres == NULL || !receive_end_of_session(conn, pgres))
+		receive_one(conn, request, pgres);
+	return NULL;
 }
 
 /*

@@ -28,6 +28,10 @@ extern bool remote_result_is_null(const RemoteResult *result, int row, int col);
 extern char *remote_result_value(const RemoteResult *result, int row, int col);
 extern int	remote_result_length(const RemoteResult *result, int row, int col);
 
+/* The value and its length at once; NULL for SQL NULL. */
+extern char *remote_result_field(const RemoteResult *result, int row, int col,
+								 int *length);
+
 /* The type the shard gave the column. */
 extern Oid	remote_result_type(const RemoteResult *result, int col);
 

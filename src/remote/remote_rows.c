@@ -147,11 +147,11 @@ read_exactly(RemoteRows *rows, void *buffer, Size size)
 				errmsg("could not read temporary file of remote rows: %m"));
 }
 
-static RemoteResult *
+static void
 take_spooled(RemoteRequest *request)
 {
 	RemoteRows *rows = &request->rows;
-	RemoteResult *result = remote_result_create(NULL);
+	RemoteResult *result = &request->taken;
 	MemoryContext old_context;
 	int			col;
 
@@ -160,7 +160,6 @@ take_spooled(RemoteRequest *request)
 												  "shard_fdw spooled row",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextReset(rows->row_context);
-	request->taken = result;
 	old_context = MemoryContextSwitchTo(rows->row_context);
 	if (BufFileSeek(rows->spool, rows->read_file, rows->read_offset,
 					SEEK_SET) != 0)
@@ -187,21 +186,19 @@ take_spooled(RemoteRequest *request)
 	BufFileTell(rows->spool, &rows->read_file, &rows->read_offset);
 	rows->spooled--;
 	MemoryContextSwitchTo(old_context);
-	return result;
 }
 
 /*
- * The oldest rows, as request->taken; the caller has cleared that before and
- * knows that there are some.
+ * The oldest rows, into request->taken; the caller has cleared that before
+ * and knows that there are some.
  */
-RemoteResult *
+void
 remote_rows_take(RemoteRequest *request)
 {
 	if (request->rows.nheld > 0)
-		request->taken = remote_result_create(take_held(&request->rows));
+		request->taken.pgres = take_held(&request->rows);
 	else
 		take_spooled(request);
-	return request->taken;
 }
 
 void

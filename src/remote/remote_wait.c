@@ -528,12 +528,17 @@ remote_request_wait(RemoteRequest *request)
 RemoteResult *
 remote_request_next(RemoteRequest *request)
 {
-	remote_result_unref(request->taken);
-	request->taken = NULL;
+	PQclear(request->taken.pgres);
+	request->taken.pgres = remote_request_take_buffered(request);
+	if (request->taken.pgres)
+		return &request->taken;
 	if (!remote_request_is_satisfied(request))
 		wait_for_rows(request);
 	if (!remote_rows_is_empty(request))
-		return remote_rows_take(request);
+	{
+		remote_rows_take(request);
+		return &request->taken;
+	}
 	if (request->state != REMOTE_REQUEST_DONE)
 		remote_request_report(ERROR, request);
 	return NULL;
