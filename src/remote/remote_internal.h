@@ -122,6 +122,8 @@ struct RemoteConn
 	bool		is_replay_armed;	/* see remote_conn_allow_replay() */
 	bool		has_unsent_output;	/* PQflush() said so */
 	bool		has_unwaited_flush; /* for counting trips */
+	bool		is_unanswered;	/* nothing can have arrived since something
+								 * was sent, unless time has passed */
 	RemoteResult *segment_error;	/* of the segment being answered */
 	char	   *segment_error_sql;
 
@@ -181,6 +183,9 @@ extern dlist_head *remote_conn_connecting(void);
 extern void remote_conn_fail(RemoteConn *conn, int sqlstate,
 							 const char *message, const char *detail,
 							 const char *hint);
+
+/* So that looking whether it has been closed can be spared. */
+extern bool remote_conn_was_just_used(const RemoteConn *conn);
 
 /* A second, private connection with the same parameters. */
 extern RemoteConn *remote_conn_create_side(const RemoteConn *conn);

@@ -362,7 +362,8 @@ static void
 mark_sent(RemoteConn *conn, RemoteRequest *request)
 {
 	request->state = REMOTE_REQUEST_SENT;
-	conn->nsent++;
+	if (conn->nsent++ == 0)
+		conn->is_unanswered = true;
 	conn->is_segment_open = request->kind != REMOTE_KIND_SYNC;
 	conn->has_unsent_output = true;
 	conn->has_unwaited_flush = true;
@@ -752,6 +753,7 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 			if (has_read)
 				return;
 			has_read = true;
+			conn->is_unanswered = false;
 			if (!PQconsumeInput(conn->pg) && PQisBusy(conn->pg))
 			{
 				remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,

@@ -229,8 +229,8 @@ count_trips(RemoteConn **conns, int nconns)
 
 /* ---- advancing ---- */
 
-void
-remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
+static void
+advance_sending(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_CONN_IDLE && !dlist_is_empty(&conn->fifo))
 		remote_conn_open(conn);
@@ -238,11 +238,35 @@ remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
 		remote_conn_poll(conn);
 	if (conn->state == REMOTE_CONN_READY)
 		remote_request_send_queued(conn);
+}
+
+static void
+advance_receiving(RemoteConn *conn, RemoteRequest *target)
+{
 	if (conn->state == REMOTE_CONN_READY)
 		remote_request_receive(conn, target);
 	/* requests queued on a connection that was lost before */
 	if (conn->state == REMOTE_CONN_LOST && !dlist_is_empty(&conn->fifo))
 		remote_request_lose_all(conn, false);
+}
+
+void
+remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
+{
+	advance_sending(conn);
+	advance_receiving(conn, target);
+}
+
+/*
+ * The same before a sleep: what was just sent has no answer yet, so the
+ * system call to look for it is spared.
+ */
+static void
+advance_before_sleep(RemoteConn *conn, RemoteRequest *target)
+{
+	advance_sending(conn);
+	if (!conn->is_unanswered)
+		advance_receiving(conn, target);
 }
 
 /*
@@ -260,6 +284,8 @@ sleep_on_these(RemoteConn **conns, int nconns, const WaitMode *mode)
 	int			position;
 
 	count_trips(conns, nconns);
+	for (position = 0; position < nconns; position++)
+		conns[position]->is_unanswered = false;
 	set = nconns == 1 ? get_single_set(conns[0]) : get_shared_set(conns, nconns);
 	ModifyWaitEvent(set, 0, WL_LATCH_SET, MyLatch);
 	for (position = 0; position < nconns; position++)
@@ -337,7 +363,11 @@ remote_flush_noerror(RemoteConn *conn)
 
 	PG_TRY();
 	{
-		remote_wait_advance(conn, NULL);
+		bool		was_unanswered = conn->is_unanswered;
+
+		advance_sending(conn);
+		if (was_unanswered || !conn->is_unanswered)
+			advance_receiving(conn, NULL);
 	}
 	PG_CATCH();
 	{
@@ -452,7 +482,8 @@ advance_requests(RemoteRequest **requests, int nrequests)
 	for (position = 0; position < nrequests; position++)
 	{
 		if (!remote_request_is_final(requests[position]))
-			remote_wait_advance(requests[position]->conn, requests[position]);
+			advance_before_sleep(requests[position]->conn,
+								 requests[position]);
 	}
 	for (position = 0; position < nrequests; position++)
 		all_final &= remote_request_is_final(requests[position]);
@@ -507,7 +538,7 @@ wait_for_rows(RemoteRequest *request)
 	mode.is_interruptible = true;
 	for (;;)
 	{
-		remote_wait_advance(conn, request);
+		advance_before_sleep(conn, request);
 		if (remote_request_is_satisfied(request))
 			return;
 		CHECK_FOR_INTERRUPTS();
