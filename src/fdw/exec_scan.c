@@ -67,6 +67,7 @@ typedef struct ShardScan
 	bool		was_blocked;
 
 	/* of finished requests */
+	bool		was_abandoned;	/* a request was given up unfinished */
 	bool		was_sent;
 	bool		ran_without_block;
 	uint64		total_rows;
@@ -150,6 +151,7 @@ release(ShardScan *scan, RemoteRequest **request)
 {
 	if (*request == NULL)
 		return;
+	scan->was_abandoned |= !remote_request_is_final(*request);
 	scan->total_rows += remote_request_rows(*request);
 	scan->total_bytes += remote_request_bytes(*request);
 	remote_request_release(*request);
@@ -429,6 +431,8 @@ shardEndForeignScan(ForeignScanState *node)
 		return;
 	close_remote(scan);
 	scan_group_leave(&scan->member);
+	if (scan->was_abandoned)
+		branch_stop_orphans(scan->member.branch, false);
 }
 
 /*

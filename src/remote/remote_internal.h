@@ -197,6 +197,7 @@ extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
 extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
 extern PGresult *remote_request_take_buffered(RemoteRequest *request);
+extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
 /* ---- remote_wait.c ---- */

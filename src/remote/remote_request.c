@@ -270,6 +270,26 @@ remote_conn_runs_orphan(RemoteConn *conn)
 }
 
 bool
+remote_conn_runs_only_orphans(RemoteConn *conn)
+{
+	dlist_iter	iter;
+	bool		runs_orphan = false;
+
+	dlist_foreach(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		if (request->kind != REMOTE_KIND_QUERY || request->owner_level == 0)
+			continue;
+		if (!request->is_released)
+			return false;
+		if (request->state == REMOTE_REQUEST_SENT)
+			runs_orphan = true;
+	}
+	return runs_orphan;
+}
+
+bool
 remote_conn_is_quiet(RemoteConn *conn)
 {
 	return dlist_is_empty(&conn->fifo);

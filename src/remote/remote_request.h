@@ -224,6 +224,21 @@ extern bool remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 									  TimestampTz deadline);
 
 /*
+ * Asks the shard to stop what it runs for us if our transaction there has not
+ * written, and reads until nothing is outstanding.  True when it was stopped;
+ * then a block it ran in has failed.  Where the shard did not stop within the
+ * deadline the connection has been closed.
+ */
+extern bool remote_cancel_reader_noerror(RemoteConn *conn,
+										 TimestampTz deadline);
+
+/*
+ * Reads, for no longer than the deadline, what has lost its owner; true when
+ * something is still running and nothing on the connection has an owner.
+ */
+extern bool remote_conn_drain_orphans(RemoteConn *conn, TimestampTz deadline);
+
+/*
  * True when the first unanswered statement that had an owner of level 1 or
  * more has lost it.
  */

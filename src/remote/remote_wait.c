@@ -688,14 +688,18 @@ remote_wait_any(RemoteConn **conns, int nconns, TimestampTz deadline)
  * Queues, on a second connection, the request to stop what ours runs.
  */
 static RemoteRequest *
-start_cancel(RemoteConn *conn)
+start_cancel(RemoteConn *conn, bool spares_writer)
 {
 	RemoteConn *side = remote_conn_create_side(conn);
 	RemoteRequest *request;
 
 	request = remote_request_queue_sql(side,
-									   psprintf("SELECT pg_catalog.pg_cancel_backend(%d)",
-												PQbackendPID(conn->pg)),
+									   psprintf("SELECT pg_catalog.pg_cancel_backend(pid)"
+												" FROM pg_catalog.pg_stat_activity"
+												" WHERE pid = %d%s",
+												PQbackendPID(conn->pg),
+												spares_writer ?
+												" AND backend_xid IS NULL" : ""),
 									   0);
 	remote_request_queue_sync(side);
 	return request;
@@ -752,7 +756,7 @@ run_cancels(RemoteConn **conns, RemoteRequest **cancels, int nconns,
 		remote_wait_advance(conns[position], NULL);
 		if (conns[position]->nsent > 0 &&
 			conns[position]->state == REMOTE_CONN_READY)
-			cancels[position] = start_cancel(conns[position]);
+			cancels[position] = start_cancel(conns[position], false);
 	}
 	while ((nlive = advance_cancels(conns, cancels, nconns, live)) > 0 &&
 		   !is_deadline_past(&mode))
@@ -792,4 +796,65 @@ remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 		all_quiet = false;
 	}
 	return all_quiet;
+}
+
+bool
+remote_conn_drain_orphans(RemoteConn *conn, TimestampTz deadline)
+{
+	remote_flush_noerror(conn);
+	while (remote_conn_runs_only_orphans(conn))
+	{
+		if (GetCurrentTimestamp() >= deadline)
+			return true;
+		remote_wait_any(&conn, 1, deadline);
+	}
+	return false;
+}
+
+/*
+ * Did the side connection bring about the cancellation?
+ */
+static bool
+has_cancelled(const RemoteRequest *cancel)
+{
+	return cancel->state == REMOTE_REQUEST_DONE &&
+		remote_result_nrows(cancel->result) == 1;
+}
+
+bool
+remote_cancel_reader_noerror(RemoteConn *conn, TimestampTz deadline)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	RemoteRequest *volatile cancel = NULL;
+	volatile bool was_stopped = false;
+
+	PG_TRY();
+	{
+		RemoteRequest *request;
+		RemoteConn *live[2];
+		WaitMode	mode = {0};
+
+		mode.deadline = deadline;
+		cancel = request = start_cancel(conn, true);
+		if (wait_for_requests(&request, 1, &mode) && has_cancelled(request))
+		{
+			was_stopped = true;
+			while (advance_cancels(&conn, &request, 1, live) > 0 &&
+				   !is_deadline_past(&mode))
+				sleep_on(&conn, 1, &mode);
+		}
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+	if (cancel)
+		remote_conn_free_noerror(cancel->conn);
+	if (was_stopped && conn->nsent > 0)
+		remote_conn_close_noerror(conn);
+	return was_stopped;
 }

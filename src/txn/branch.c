@@ -29,9 +29,13 @@
 #include "access/xact.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "base/settings.h"
 #include "txn/branch.h"
+
+/* time in which an abandoned statement may come to its end by itself */
+#define DRAIN_MS 10
 
 /* asked with every statement, see BranchFactsFromShard */
 #define PROBE_SQL \
@@ -454,6 +458,46 @@ void
 branch_count_cursor(TxnBranch *branch, int change)
 {
 	branch->ncursors += change;
+}
+
+/*
+ * Can the block be rolled back without losing anything but the shard's
+ * answers?  Writes that the shard has not told us of are its own to look for.
+ */
+static bool
+is_disposable(const TxnBranch *branch, bool is_ending)
+{
+	if (branch->state != BRANCH_OPEN || branch->may_write ||
+		branch->facts.xid != 0)
+		return false;
+	return is_ending ||
+		(!IsolationUsesXactSnapshot() && branch->ncursors == 0 &&
+		 setting_isolation == SHARD_ISOLATION_MATCH && branch->depth <= 1 &&
+		 GetCurrentTransactionNestLevel() == 1);
+}
+
+void
+branch_stop_orphans(TxnBranch *branch, bool is_ending)
+{
+	RemoteConn *conn = branch->conn;
+	TimestampTz now;
+
+	if (remote_conn_is_quiet(conn) || !is_disposable(branch, is_ending))
+		return;
+	now = GetCurrentTimestamp();
+	if (!remote_conn_drain_orphans(conn,
+								   TimestampTzPlusMilliseconds(now, DRAIN_MS)) ||
+		!remote_cancel_reader_noerror(conn,
+									  TimestampTzPlusMilliseconds(now,
+																  setting_cancel_timeout)) ||
+		branch->state != BRANCH_OPEN)
+		return;
+	queue_own(branch, "ROLLBACK", observe_end_of_block);
+	remote_request_queue_sync(conn);
+	branch_flush(branch);
+	branch->state = BRANCH_IDLE;
+	branch->depth = 0;
+	branch->ncursors = 0;
 }
 
 uint32
