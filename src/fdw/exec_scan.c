@@ -24,6 +24,7 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/plannodes.h"
 #include "utils/memutils.h"
@@ -70,6 +71,12 @@ typedef struct ShardScan
 	bool		was_abandoned;	/* a request was given up unfinished */
 	bool		was_sent;
 	bool		ran_without_block;
+	bool		is_timed;
+	bool		is_running;		/* between started_at and the end */
+	instr_time	started_at;
+	double		first_ms;
+	double		total_ms;
+	uint64		trips;
 	uint64		total_rows;
 	uint64		total_bytes;
 } ShardScan;
@@ -96,6 +103,7 @@ queue_fetch(ShardScan *scan)
 	query.sql = sql;
 	query.binary_result = tuple_reader_wants_binary(scan->reader);
 	scan->ahead = queue(scan, &query);
+	scan->trips++;
 }
 
 static void
@@ -134,7 +142,11 @@ start_scan(ScanMember *member)
 		query.is_stream = true;
 		query.is_reusable = true;
 		scan->request = queue(scan, &query);
+		scan->trips++;
 	}
+	if (scan->is_timed)
+		INSTR_TIME_SET_CURRENT(scan->started_at);
+	scan->is_running = true;
 	scan->nbatches = 0;
 	scan->nrows = scan->next_row = 0;
 	scan->was_sent = true;
@@ -145,6 +157,29 @@ start_scan(ScanMember *member)
 }
 
 /* ---- receiving ---- */
+
+static double
+elapsed_ms(const ShardScan *scan)
+{
+	instr_time	now;
+
+	if (!scan->is_timed)
+		return 0;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, scan->started_at);
+	return INSTR_TIME_GET_MILLISEC(now);
+}
+
+/*
+ * The query in progress has given all that was wanted of it.
+ */
+static void
+note_end(ShardScan *scan)
+{
+	if (scan->is_running)
+		scan->total_ms += elapsed_ms(scan);
+	scan->is_running = false;
+}
 
 static void
 release(ShardScan *scan, RemoteRequest **request)
@@ -282,6 +317,7 @@ close_cursor(ShardScan *scan)
 static void
 close_remote(ShardScan *scan)
 {
+	note_end(scan);
 	release(scan, &scan->declare);
 	release(scan, &scan->ahead);
 	release(scan, &scan->request);
@@ -340,9 +376,14 @@ next_batch(ForeignScanState *node, ShardScan *scan)
 		else
 			next_stream_batch(scan);
 		if (scan->rows == NULL)
+		{
+			note_end(scan);
 			return false;
+		}
 		if (scan->nbatches == 1 && !is_readable(scan))
 			ask_as_text(scan);
+		else if (scan->nbatches == 1 && scan->first_ms == 0)
+			scan->first_ms = elapsed_ms(scan);
 	} while (scan->nrows == 0);
 	return true;
 }
@@ -375,6 +416,7 @@ shardBeginForeignScan(ForeignScanState *node, int eflags)
 										  "shard_fdw scan",
 										  ALLOCSET_SMALL_SIZES);
 
+	scan->is_timed = (node->ss.ps.state->es_instrument & INSTRUMENT_TIMER) != 0;
 	scan->member.node = node;
 	scan->member.start = start_scan;
 	scan->member.eflags = eflags;
@@ -513,8 +555,12 @@ exec_scan_report(ForeignScanState *node, ExecReport *report)
 		return false;
 	report->way = scan->member.needs_cursor ? "cursor" :
 		scan->ran_without_block ? "stream without a block" : "stream";
+	report->is_binary = tuple_reader_wants_binary(scan->reader);
+	report->trips = scan->trips;
 	report->rows = scan->total_rows;
 	report->bytes = scan->total_bytes;
+	report->first_ms = scan->first_ms;
+	report->total_ms = scan->total_ms + (scan->is_running ? elapsed_ms(scan) : 0);
 	for (which = 0; which < lengthof(open_requests); which++)
 	{
 		if (open_requests[which] == NULL)
