@@ -27,6 +27,9 @@ extern bool setting_two_phase_commit;
 /* shard_fdw.allow_drop_in_doubt: the forced way to drop a server */
 extern bool setting_allow_drop_in_doubt;
 
+/* shard_fdw.binary_results: rows need not come as text */
+extern bool setting_binary_results;
+
 /* shard_fdw.isolation: one of ShardIsolation */
 extern int	setting_isolation;
 

@@ -171,6 +171,9 @@ exec_direct_report(ForeignScanState *node, ExecReport *report)
 	if (direct == NULL || direct->request == NULL)
 		return false;
 	report->way = "direct";
+	report->is_binary = false;
+	report->trips = 1;
+	report->first_ms = report->total_ms = 0;
 	report->rows = direct->changed;
 	report->bytes = remote_request_bytes(direct->request);
 	return true;

@@ -24,6 +24,7 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/plannodes.h"
 #include "utils/memutils.h"
@@ -32,6 +33,7 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/scan_group.h"
+#include "fdw/text_only.h"
 #include "fdw/tuple_io.h"
 
 /* first batch of a scan that may not be read to its end, and growth from it */
@@ -66,8 +68,15 @@ typedef struct ShardScan
 	bool		was_blocked;
 
 	/* of finished requests */
+	bool		was_abandoned;	/* a request was given up unfinished */
 	bool		was_sent;
 	bool		ran_without_block;
+	bool		is_timed;
+	bool		is_running;		/* between started_at and the end */
+	instr_time	started_at;
+	double		first_ms;
+	double		total_ms;
+	uint64		trips;
 	uint64		total_rows;
 	uint64		total_bytes;
 } ShardScan;
@@ -94,6 +103,7 @@ queue_fetch(ShardScan *scan)
 	query.sql = sql;
 	query.binary_result = tuple_reader_wants_binary(scan->reader);
 	scan->ahead = queue(scan, &query);
+	scan->trips++;
 }
 
 static void
@@ -132,7 +142,11 @@ start_scan(ScanMember *member)
 		query.is_stream = true;
 		query.is_reusable = true;
 		scan->request = queue(scan, &query);
+		scan->trips++;
 	}
+	if (scan->is_timed)
+		INSTR_TIME_SET_CURRENT(scan->started_at);
+	scan->is_running = true;
 	scan->nbatches = 0;
 	scan->nrows = scan->next_row = 0;
 	scan->was_sent = true;
@@ -144,11 +158,35 @@ start_scan(ScanMember *member)
 
 /* ---- receiving ---- */
 
+static double
+elapsed_ms(const ShardScan *scan)
+{
+	instr_time	now;
+
+	if (!scan->is_timed)
+		return 0;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, scan->started_at);
+	return INSTR_TIME_GET_MILLISEC(now);
+}
+
+/*
+ * The query in progress has given all that was wanted of it.
+ */
+static void
+note_end(ShardScan *scan)
+{
+	if (scan->is_running)
+		scan->total_ms += elapsed_ms(scan);
+	scan->is_running = false;
+}
+
 static void
 release(ShardScan *scan, RemoteRequest **request)
 {
 	if (*request == NULL)
 		return;
+	scan->was_abandoned |= !remote_request_is_final(*request);
 	scan->total_rows += remote_request_rows(*request);
 	scan->total_bytes += remote_request_bytes(*request);
 	remote_request_release(*request);
@@ -185,10 +223,31 @@ read_ahead(ShardScan *scan)
 	branch_flush(scan->member.branch);
 }
 
+/*
+ * The shard cannot send one of the types in the binary format: it must be
+ * asked for text the next time.
+ */
+static void
+note_refusal(ShardScan *scan, const RemoteRequest *request)
+{
+	if (remote_request_state(request) == REMOTE_REQUEST_FAILED &&
+		remote_request_query(request)->binary_result &&
+		remote_result_sqlstate(remote_request_result(request)) ==
+		ERRCODE_UNDEFINED_FUNCTION)
+		text_only_add(scan->member.serverid, scan->sql);
+}
+
 static void
 next_stream_batch(ShardScan *scan)
 {
-	scan->rows = branch_next(scan->member.branch, &scan->request);
+	if (scan->nbatches <= 1)
+	{
+		remote_request_wait(scan->request);
+		note_refusal(scan, scan->request);
+		scan->rows = branch_next(scan->member.branch, &scan->request);
+	}
+	else
+		scan->rows = remote_request_next(scan->request);
 	scan->nrows = scan->rows ? remote_result_nrows(scan->rows) : 0;
 }
 
@@ -210,38 +269,17 @@ next_cursor_batch(ShardScan *scan)
 		remote_request_finish(scan->declare);
 		release(scan, &scan->declare);
 	}
+	if (scan->nbatches <= 1)
+	{
+		remote_request_finish_all(&scan->ahead, 1, 0);
+		note_refusal(scan, scan->ahead);
+	}
 	scan->rows = remote_request_finish(scan->ahead);
 	scan->nrows = remote_result_nrows(scan->rows);
 	scan->is_batch_full = scan->nrows >= scan->fetch_size;
 	release(scan, &scan->request);
 	scan->request = scan->ahead;
 	scan->ahead = NULL;
-}
-
-/*
- * Makes rows available; false at the end, or when that would mean waiting
- * while the scan is polled.
- */
-static bool
-next_batch(ForeignScanState *node, ShardScan *scan)
-{
-	do
-	{
-		if (scan->is_polled && !exec_scan_is_ready(node))
-		{
-			scan->was_blocked = true;
-			return false;
-		}
-		scan->nbatches++;
-		scan->next_row = 0;
-		if (scan->cursor)
-			next_cursor_batch(scan);
-		else
-			next_stream_batch(scan);
-		if (scan->rows == NULL)
-			return false;
-	} while (scan->nrows == 0);
-	return true;
 }
 
 /* ---- ending ---- */
@@ -279,6 +317,7 @@ close_cursor(ShardScan *scan)
 static void
 close_remote(ShardScan *scan)
 {
+	note_end(scan);
 	release(scan, &scan->declare);
 	release(scan, &scan->ahead);
 	release(scan, &scan->request);
@@ -288,6 +327,65 @@ close_remote(ShardScan *scan)
 	if (scan->cursor)
 		close_cursor(scan);
 	scan->member.is_started = false;
+}
+
+/* ---- batches ---- */
+
+/*
+ * The first rows tell the types.
+ */
+static bool
+is_readable(ShardScan *scan)
+{
+	return tuple_reader_accept(scan->reader, scan->rows,
+							   remote_request_query(scan->request)->binary_result);
+}
+
+/*
+ * Sends the query again, as nothing was handed out yet.
+ */
+static void
+ask_as_text(ShardScan *scan)
+{
+	text_only_add(scan->member.serverid, scan->sql);
+	tuple_reader_set_binary(scan->reader, false);
+	close_remote(scan);
+	start_scan(&scan->member);
+	scan->member.is_started = true;
+	branch_flush(scan->member.branch);
+}
+
+/*
+ * Makes rows available; false at the end, or when that would mean waiting
+ * while the scan is polled.
+ */
+static bool
+next_batch(ForeignScanState *node, ShardScan *scan)
+{
+	do
+	{
+		if (scan->is_polled && !exec_scan_is_ready(node))
+		{
+			scan->was_blocked = true;
+			return false;
+		}
+		scan->nbatches++;
+		scan->next_row = 0;
+		if (scan->cursor)
+			next_cursor_batch(scan);
+		else
+			next_stream_batch(scan);
+		if (scan->rows == NULL)
+		{
+			note_end(scan);
+			return false;
+		}
+		if (scan->nbatches == 1 && !is_readable(scan))
+			ask_as_text(scan);
+		else if (scan->nbatches == 1 && scan->first_ms == 0)
+			scan->first_ms = elapsed_ms(scan);
+	} while (scan->nrows == 0);
+	return true;
 }
 
 /* ---- callbacks ---- */
@@ -311,11 +409,14 @@ shardBeginForeignScan(ForeignScanState *node, int eflags)
 									   list_nth(private,
 												SCAN_PRIVATE_RETRIEVED_ATTRS),
 									   NULL, node);
+	tuple_reader_set_binary(scan->reader,
+							!text_only_contains(plan->fs_server, scan->sql));
 	scan->params = param_writer_create_for_scan(node);
 	scan->scratch = AllocSetContextCreate(CurrentMemoryContext,
 										  "shard_fdw scan",
 										  ALLOCSET_SMALL_SIZES);
 
+	scan->is_timed = (node->ss.ps.state->es_instrument & INSTRUMENT_TIMER) != 0;
 	scan->member.node = node;
 	scan->member.start = start_scan;
 	scan->member.eflags = eflags;
@@ -372,6 +473,8 @@ shardEndForeignScan(ForeignScanState *node)
 		return;
 	close_remote(scan);
 	scan_group_leave(&scan->member);
+	if (scan->was_abandoned)
+		branch_stop_orphans(scan->member.branch, false);
 }
 
 /*
@@ -452,8 +555,12 @@ exec_scan_report(ForeignScanState *node, ExecReport *report)
 		return false;
 	report->way = scan->member.needs_cursor ? "cursor" :
 		scan->ran_without_block ? "stream without a block" : "stream";
+	report->is_binary = tuple_reader_wants_binary(scan->reader);
+	report->trips = scan->trips;
 	report->rows = scan->total_rows;
 	report->bytes = scan->total_bytes;
+	report->first_ms = scan->first_ms;
+	report->total_ms = scan->total_ms + (scan->is_running ? elapsed_ms(scan) : 0);
 	for (which = 0; which < lengthof(open_requests); which++)
 	{
 		if (open_requests[which] == NULL)

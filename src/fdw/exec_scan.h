@@ -18,9 +18,15 @@
 typedef struct ExecReport
 {
 	const char *way;
+	bool		is_binary;		/* the format of the rows */
+	uint64		trips;			/* times something was sent and awaited */
 	uint64		rows;			/* received or, by a modification, changed;
 								 * local conditions not applied */
 	uint64		bytes;			/* received */
+	double		first_ms;		/* from sending to the first row, the first
+								 * time; 0 if there was none */
+	double		total_ms;		/* from sending to the end of the rows, or to
+								 * the last that was wanted; all times */
 } ExecReport;
 
 /* Sends the query, and those of the scan's group, if it is not sent. */

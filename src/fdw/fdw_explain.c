@@ -20,21 +20,50 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
 
+/*
+ * The times are those of the query: before the first row, and before the end.
+ */
+static void
+show_times(const ExecReport *report, ExplainState *es)
+{
+	if (!es->timing || report->total_ms == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		char	   *line = psprintf("first row=%.3f total=%.3f",
+									report->first_ms, report->total_ms);
+
+		ExplainPropertyText("Remote Time", line, es);
+		pfree(line);
+		return;
+	}
+	ExplainPropertyFloat("Remote First Row Time", "ms", report->first_ms, 3, es);
+	ExplainPropertyFloat("Remote Total Time", "ms", report->total_ms, 3, es);
+}
+
 static void
 show_report(const ExecReport *report, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		char	   *line = psprintf("%s, rows=" UINT64_FORMAT " bytes=" UINT64_FORMAT,
-									report->way, report->rows, report->bytes);
+		char	   *line = psprintf("%s%s, trips=" UINT64_FORMAT " rows=" UINT64_FORMAT " bytes=" UINT64_FORMAT,
+									report->way,
+									report->is_binary ? ", binary" : "",
+									report->trips, report->rows, report->bytes);
 
 		ExplainPropertyText("Remote Execution", line, es);
 		pfree(line);
-		return;
 	}
-	ExplainPropertyText("Remote Execution", report->way, es);
-	ExplainPropertyInteger("Remote Rows", NULL, report->rows, es);
-	ExplainPropertyInteger("Remote Bytes", "B", report->bytes, es);
+	else
+	{
+		ExplainPropertyText("Remote Execution", report->way, es);
+		ExplainPropertyText("Remote Format",
+							report->is_binary ? "binary" : "text", es);
+		ExplainPropertyInteger("Remote Trips", NULL, report->trips, es);
+		ExplainPropertyInteger("Remote Rows", NULL, report->rows, es);
+		ExplainPropertyInteger("Remote Bytes", "B", report->bytes, es);
+	}
+	show_times(report, es);
 }
 
 void

@@ -31,6 +31,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "base/settings.h"
+#include "fdw/binary_value.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/tuple_io.h"
 
@@ -38,9 +40,10 @@
 typedef struct ReaderColumn
 {
 	AttrNumber	attnum;			/* 1... or one of the row identity */
-	FmgrInfo	input;
+	FmgrInfo	input;			/* set up by prepare_text() */
 	Oid			ioparam;
 	int32		typmod;
+	BinaryInput *binary;		/* NULL where values must come as text */
 } ReaderColumn;
 
 struct TupleReader
@@ -51,6 +54,10 @@ struct TupleReader
 	int			ncolumns;
 	ReaderColumn *columns;
 	bool		has_tableoid;	/* so a heap tuple is needed */
+	bool		wants_binary;
+	bool		is_binary;		/* the result being read is */
+	bool		is_text_ready;	/* prepare_text() was called */
+	MemoryContext context;
 	Datum	   *values;			/* for tuples that are formed */
 	bool	   *nulls;
 	ItemPointerData ctid;		/* row identity of the row read last */
@@ -141,32 +148,40 @@ report_column(void *arg)
 
 /* ---- rows ---- */
 
-static void
-init_column(TupleReader *reader, ReaderColumn *column, AttrNumber attnum)
+/* The local type of what fills an attribute. */
+static Oid
+attribute_type(const TupleReader *reader, AttrNumber attnum, int32 *typmod)
 {
-	Oid			type;
-	Oid			input;
-
-	column->attnum = attnum;
-	column->typmod = -1;
+	*typmod = -1;
 	if (attnum == SHARD_ROW_CTID_ATTNO)
-		type = TIDOID;
-	else if (attnum == SHARD_ROW_TABLEOID_ATTNO)
-	{
-		type = OIDOID;
-		reader->has_tableoid = true;
-	}
-	else if (attnum > 0 && attnum <= reader->tupdesc->natts)
-	{
-		Form_pg_attribute attr = TupleDescAttr(reader->tupdesc, attnum - 1);
-
-		type = attr->atttypid;
-		column->typmod = attr->atttypmod;
-	}
-	else
+		return TIDOID;
+	if (attnum == SHARD_ROW_TABLEOID_ATTNO)
+		return OIDOID;
+	if (attnum < 1 || attnum > reader->tupdesc->natts)
 		elog(ERROR, "unexpected attribute number %d in a remote row", attnum);
-	getTypeInputInfo(type, &input, &column->ioparam);
-	fmgr_info(input, &column->input);
+	*typmod = TupleDescAttr(reader->tupdesc, attnum - 1)->atttypmod;
+	return TupleDescAttr(reader->tupdesc, attnum - 1)->atttypid;
+}
+
+/*
+ * Looks up the input functions, which a reader of binary rows does not need.
+ */
+static void
+prepare_text(TupleReader *reader)
+{
+	int			col;
+
+	for (col = 0; col < reader->ncolumns; col++)
+	{
+		ReaderColumn *column = &reader->columns[col];
+		Oid			type = attribute_type(reader, column->attnum,
+										  &column->typmod);
+		Oid			input;
+
+		getTypeInputInfo(type, &input, &column->ioparam);
+		fmgr_info_cxt(input, &column->input, reader->context);
+	}
+	reader->is_text_ready = true;
 }
 
 TupleReader *
@@ -179,20 +194,64 @@ tuple_reader_create(TupleDesc tupdesc, List *retrieved_attrs, Relation rel,
 	reader->tupdesc = tupdesc;
 	reader->rel = rel;
 	reader->scan = scan;
+	reader->context = CurrentMemoryContext;
 	reader->columns = palloc0(sizeof(ReaderColumn) *
 							  Max(list_length(retrieved_attrs), 1));
 	reader->values = palloc(sizeof(Datum) * Max(tupdesc->natts, 1));
 	reader->nulls = palloc(sizeof(bool) * Max(tupdesc->natts, 1));
 	foreach(lc, retrieved_attrs)
-		init_column(reader, &reader->columns[reader->ncolumns++],
-					lfirst_int(lc));
+	{
+		AttrNumber	attnum = lfirst_int(lc);
+
+		reader->columns[reader->ncolumns++].attnum = attnum;
+		if (attnum == SHARD_ROW_TABLEOID_ATTNO)
+			reader->has_tableoid = true;
+	}
 	return reader;
+}
+
+void
+tuple_reader_set_binary(TupleReader *reader, bool allows_binary)
+{
+	int			col;
+
+	reader->wants_binary = allows_binary && setting_binary_results &&
+		reader->ncolumns > 0;
+	for (col = 0; reader->wants_binary && col < reader->ncolumns; col++)
+	{
+		ReaderColumn *column = &reader->columns[col];
+		int32		typmod;
+		Oid			type = attribute_type(reader, column->attnum, &typmod);
+
+		if (column->binary == NULL)
+			column->binary = binary_input_create(type, typmod);
+		if (column->binary == NULL)
+			reader->wants_binary = false;
+	}
 }
 
 bool
 tuple_reader_wants_binary(const TupleReader *reader)
 {
-	return false;
+	return reader->wants_binary;
+}
+
+bool
+tuple_reader_accept(TupleReader *reader, const RemoteResult *result,
+					bool is_binary)
+{
+	int			col;
+
+	reader->is_binary = is_binary;
+	if (!is_binary || remote_result_nfields(result) != reader->ncolumns)
+		return true;
+	for (col = 0; col < reader->ncolumns; col++)
+	{
+		if (!binary_input_accept(reader->columns[col].binary,
+								 remote_result_type(result, col)))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -204,13 +263,17 @@ read_column(TupleReader *reader, const RemoteResult *result, int row, int col,
 			Datum *values, bool *nulls)
 {
 	ReaderColumn *column = &reader->columns[col];
-	bool		is_null = remote_result_is_null(result, row, col);
-	char	   *input = is_null ? NULL : remote_result_value(result, row, col);
+	int			length;
+	char	   *input = remote_result_field(result, row, col, &length);
+	bool		is_null = input == NULL;
 	Datum		value;
 
 	reader->current = col;
-	value = InputFunctionCall(&column->input, input, column->ioparam,
-							  column->typmod);
+	if (reader->is_binary)
+		value = binary_input_read(column->binary, input, length);
+	else
+		value = InputFunctionCall(&column->input, input, column->ioparam,
+								  column->typmod);
 	if (column->attnum > 0)
 	{
 		values[column->attnum - 1] = value;
@@ -242,6 +305,8 @@ read_row(TupleReader *reader, const RemoteResult *result, int row,
 				errmsg("remote query returned %d columns where %d were expected",
 					   remote_result_nfields(result), reader->ncolumns));
 
+	if (!reader->is_binary && !reader->is_text_ready)
+		prepare_text(reader);
 	memset(nulls, true, sizeof(bool) * reader->tupdesc->natts);
 	memset(values, 0, sizeof(Datum) * reader->tupdesc->natts);
 	ItemPointerSetInvalid(&reader->ctid);

@@ -10,8 +10,9 @@
  * output functions of the types raise, readers with a context that names the
  * column.
  *
- * Values travel as text.  tuple_reader_wants_binary() is where a reader that
- * can use the receive functions will say so.
+ * Parameters travel as text, and so do rows unless the reader is allowed to
+ * ask for the binary format; it does where binary_value.h can read all of the
+ * columns.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -45,8 +46,22 @@ extern TupleReader *tuple_reader_create(TupleDesc tupdesc,
 										List *retrieved_attrs, Relation rel,
 										ForeignScanState *scan);
 
+/*
+ * Whoever can ask again in text when tuple_reader_accept() says no may allow
+ * the reader to want binary results, which without this call it does not.
+ */
+extern void tuple_reader_set_binary(TupleReader *reader, bool allows_binary);
+
 /* What to put into RemoteQuery.binary_result. */
 extern bool tuple_reader_wants_binary(const TupleReader *reader);
+
+/*
+ * To be called with the first rows of each query that was sent with
+ * binary_result, as is_binary: false when the remote types are such that the
+ * rows must be asked for as text.
+ */
+extern bool tuple_reader_accept(TupleReader *reader,
+								const RemoteResult *result, bool is_binary);
 
 /*
  * Stores a row in the slot, whose previous content is dropped.  The values

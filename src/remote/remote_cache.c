@@ -118,7 +118,9 @@ remote_cache_get(Oid userid, Oid serverid, bool is_new_transaction)
 	key.userid = userid;
 	entry = hash_search(cache, &key, HASH_FIND, NULL);
 	if (entry && is_new_transaction &&
-		(!entry->is_valid || remote_conn_is_closed_by_peer(entry->conn)))
+		(!entry->is_valid ||
+		 (!remote_conn_was_just_used(entry->conn) &&
+		  remote_conn_is_closed_by_peer(entry->conn))))
 	{
 		drop_entry(entry);
 		entry = NULL;

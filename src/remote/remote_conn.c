@@ -37,6 +37,9 @@
 #define CLIENT_CHECK_VERSION 140000
 #define CLIENT_CHECK_SQL "SET client_connection_check_interval = '2s'"
 
+/* time for which a connection is taken to be as it was when last used */
+#define JUST_USED_MS 100
+
 /* those that somebody has to look after while anybody waits */
 static dlist_head connecting = DLIST_STATIC_INIT(connecting);
 
@@ -237,6 +240,7 @@ drop_session(RemoteConn *conn)
 	conn->is_segment_open = false;
 	conn->has_unsent_output = false;
 	conn->has_unwaited_flush = false;
+	conn->is_unanswered = false;
 	remote_result_unref(conn->segment_error);
 	conn->segment_error = NULL;
 	remote_statement_forget_all(conn);
@@ -350,6 +354,14 @@ remote_conn_allow_replay(RemoteConn *conn)
 {
 	/* a connection just opened, or still to be opened, needs none */
 	conn->is_replay_armed = conn->state == REMOTE_CONN_READY;
+}
+
+bool
+remote_conn_was_just_used(const RemoteConn *conn)
+{
+	return conn->state == REMOTE_CONN_READY &&
+		GetCurrentTimestamp() < TimestampTzPlusMilliseconds(conn->last_activity,
+															JUST_USED_MS);
 }
 
 bool

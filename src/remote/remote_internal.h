@@ -33,6 +33,7 @@ struct RemoteResult
 	int			nfields;		/* of such a row; its values follow */
 	char	  **values;			/* NULL is SQL NULL */
 	int		   *lengths;
+	const Oid  *types;
 };
 
 /* A prepared statement on the shard, or a text on its way to become one. */
@@ -63,6 +64,7 @@ typedef struct RemoteRows
 	int			next_held;		/* position in held of the next to take */
 	Size		held_bytes;
 	BufFile    *spool;			/* rows that came after the held ones */
+	Oid		   *types;			/* of the columns of spooled rows */
 	uint64		spooled;		/* rows written to and not read from it */
 	int			read_file;
 	off_t		read_offset;
@@ -88,7 +90,7 @@ struct RemoteRequest
 	void	   *observer_arg;
 	RemoteResult *result;
 	char	   *culprit_sql;	/* of the statement that failed, if another */
-	RemoteResult *taken;		/* what remote_request_next() returned last */
+	RemoteResult taken;			/* what remote_request_next() returned last */
 	RemoteRows	rows;
 	uint64		nrows;
 	uint64		nbytes;
@@ -120,11 +122,14 @@ struct RemoteConn
 	bool		is_replay_armed;	/* see remote_conn_allow_replay() */
 	bool		has_unsent_output;	/* PQflush() said so */
 	bool		has_unwaited_flush; /* for counting trips */
+	bool		is_unanswered;	/* nothing can have arrived since something
+								 * was sent, unless time has passed */
 	RemoteResult *segment_error;	/* of the segment being answered */
 	char	   *segment_error_sql;
 
 	HTAB	   *statements;
 	uint32		next_statement;
+	uint32		stale_statement;	/* number of one to be deallocated, or 0 */
 	uint64		use_clock;
 
 	int			lost_sqlstate;	/* why it was lost */
@@ -144,7 +149,7 @@ extern bool remote_result_is_fatal(const RemoteResult *result);
 /* ---- remote_rows.c ---- */
 extern void remote_rows_add(RemoteRequest *request, PGresult *pgres);
 extern bool remote_rows_is_empty(const RemoteRequest *request);
-extern RemoteResult *remote_rows_take(RemoteRequest *request);
+extern void remote_rows_take(RemoteRequest *request);
 extern void remote_rows_clear(RemoteRequest *request);
 
 /* ---- remote_statement.c ---- */
@@ -152,6 +157,13 @@ extern RemoteStatement *remote_statement_lookup(RemoteConn *conn,
 												const RemoteQuery *query);
 extern void remote_statement_name(const RemoteStatement *statement, char *buf);
 extern void remote_statement_forget_all(RemoteConn *conn);
+
+/* The shard has lost them without the session having ended. */
+extern void remote_statement_rename_all(RemoteConn *conn);
+
+/* The statement is there and of no use: it gets a new name. */
+extern void remote_statement_retire(RemoteConn *conn,
+									RemoteStatement *statement);
 extern RemoteStatement *remote_statement_victim(RemoteConn *conn);
 extern void remote_statement_remove(RemoteConn *conn,
 									RemoteStatement *statement);
@@ -172,6 +184,9 @@ extern void remote_conn_fail(RemoteConn *conn, int sqlstate,
 							 const char *message, const char *detail,
 							 const char *hint);
 
+/* So that looking whether it has been closed can be spared. */
+extern bool remote_conn_was_just_used(const RemoteConn *conn);
+
 /* A second, private connection with the same parameters. */
 extern RemoteConn *remote_conn_create_side(const RemoteConn *conn);
 
@@ -181,6 +196,8 @@ extern void remote_request_send_queued(RemoteConn *conn);
 extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
 extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
+extern PGresult *remote_request_take_buffered(RemoteRequest *request);
+extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
 /* ---- remote_wait.c ---- */

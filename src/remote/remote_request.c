@@ -101,7 +101,7 @@ free_request(RemoteRequest *request)
 	dlist_delete(&request->node);
 	remote_rows_clear(request);
 	remote_result_unref(request->result);
-	remote_result_unref(request->taken);
+	PQclear(request->taken.pgres);
 	MemoryContextDelete(request->context);
 }
 
@@ -220,6 +220,12 @@ remote_request_result(const RemoteRequest *request)
 	return request->result;
 }
 
+bool
+remote_request_was_prepared(const RemoteRequest *request)
+{
+	return request->statement != NULL;
+}
+
 uint64
 remote_request_rows(const RemoteRequest *request)
 {
@@ -264,6 +270,26 @@ remote_conn_runs_orphan(RemoteConn *conn)
 }
 
 bool
+remote_conn_runs_only_orphans(RemoteConn *conn)
+{
+	dlist_iter	iter;
+	bool		runs_orphan = false;
+
+	dlist_foreach(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+
+		if (request->kind != REMOTE_KIND_QUERY || request->owner_level == 0)
+			continue;
+		if (!request->is_released)
+			return false;
+		if (request->state == REMOTE_REQUEST_SENT)
+			runs_orphan = true;
+	}
+	return runs_orphan;
+}
+
+bool
 remote_conn_is_quiet(RemoteConn *conn)
 {
 	return dlist_is_empty(&conn->fifo);
@@ -289,13 +315,10 @@ note_statement_outcome(RemoteRequest *request)
 		return;
 	/* lost by a pooler or DISCARD, or its result type has changed */
 	sqlstate = remote_result_sqlstate(request->result);
-	if (sqlstate == ERRCODE_UNDEFINED_PSTATEMENT ||
-		sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED)
-	{
-		statement->is_prepared = false;
-		statement->uses = 0;
-		statement->number = ++request->conn->next_statement;
-	}
+	if (sqlstate == ERRCODE_UNDEFINED_PSTATEMENT)
+		remote_statement_rename_all(request->conn);
+	else if (sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED)
+		remote_statement_retire(request->conn, statement);
 }
 
 static void
@@ -359,7 +382,8 @@ static void
 mark_sent(RemoteConn *conn, RemoteRequest *request)
 {
 	request->state = REMOTE_REQUEST_SENT;
-	conn->nsent++;
+	if (conn->nsent++ == 0)
+		conn->is_unanswered = true;
 	conn->is_segment_open = request->kind != REMOTE_KIND_SYNC;
 	conn->has_unsent_output = true;
 	conn->has_unwaited_flush = true;
@@ -468,6 +492,14 @@ retire_statement(RemoteConn *conn)
 
 	if (conn->is_segment_open)
 		return;
+	if (conn->stale_statement != 0)
+	{
+		remote_request_insert_setup(conn,
+									psprintf("DEALLOCATE shard_fdw_%u",
+											 conn->stale_statement));
+		conn->stale_statement = 0;
+		return;
+	}
 	victim = remote_statement_victim(conn);
 	if (victim == NULL)
 		return;
@@ -552,15 +584,22 @@ value_bytes(const PGresult *pgres, int nrows)
 }
 
 static void
-receive_rows(RemoteRequest *request, PGresult *pgres)
+count_rows(RemoteRequest *request, const PGresult *pgres, int nrows)
 {
-	int			nrows = PQntuples(pgres);
 	uint64		nbytes = value_bytes(pgres, nrows);
 
 	request->nrows += nrows;
 	request->nbytes += nbytes;
 	request->conn->stats.rows += nrows;
 	request->conn->stats.bytes += nbytes;
+}
+
+static void
+receive_rows(RemoteRequest *request, PGresult *pgres)
+{
+	int			nrows = PQntuples(pgres);
+
+	count_rows(request, pgres, nrows);
 	if (request->query.is_stream && nrows > 0 && !request->is_released)
 		remote_rows_add(request, pgres);
 	else if (request->is_released && request->observer == NULL)
@@ -676,6 +715,41 @@ is_held_back(const RemoteRequest *first, const RemoteRequest *target)
 	return false;
 }
 
+static bool
+is_part_of_stream(const PGresult *pgres)
+{
+#ifdef LIBPQ_HAS_CHUNK_MODE
+	if (PQresultStatus(pgres) == PGRES_TUPLES_CHUNK)
+		return true;
+#endif
+	return PQresultStatus(pgres) == PGRES_SINGLE_TUPLE;
+}
+
+/*
+ * The short way for a stream that is read by its owner: the next of its rows
+ * if libpq has them already, else NULL.  Called for nearly every row.
+ */
+PGresult *
+remote_request_take_buffered(RemoteRequest *request)
+{
+	RemoteConn *conn = request->conn;
+	PGresult   *pgres;
+
+	if (request->state != REMOTE_REQUEST_SENT || request->nrows == 0 ||
+		conn->fifo.head.next != &request->node ||
+		!remote_rows_is_empty(request) || PQisBusy(conn->pg))
+		return NULL;
+	pgres = PQgetResult(conn->pg);
+	if (pgres && is_part_of_stream(pgres))
+	{
+		count_rows(request, pgres, PQntuples(pgres));
+		return pgres;
+	}
+	if (pgres == NULL || !receive_end_of_session(conn, pgres))
+		receive_one(conn, request, pgres);
+	return NULL;
+}
+
 /*
  * Takes what has arrived, until the target is satisfied.  Without a target,
  * everything up to the first stream with rows waiting.
@@ -699,6 +773,7 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 			if (has_read)
 				return;
 			has_read = true;
+			conn->is_unanswered = false;
 			if (!PQconsumeInput(conn->pg) && PQisBusy(conn->pg))
 			{
 				remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,

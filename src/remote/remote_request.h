@@ -115,6 +115,9 @@ extern int	remote_request_owner_level(const RemoteRequest *request);
  */
 extern RemoteResult *remote_request_result(const RemoteRequest *request);
 
+/* Was it executed through a prepared statement of an earlier request? */
+extern bool remote_request_was_prepared(const RemoteRequest *request);
+
 /* Rows and bytes of row data received so far. */
 extern uint64 remote_request_rows(const RemoteRequest *request);
 extern uint64 remote_request_bytes(const RemoteRequest *request);
@@ -219,6 +222,21 @@ extern void remote_request_drop_unsent_noerror(RemoteConn *conn);
  */
 extern bool remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 									  TimestampTz deadline);
+
+/*
+ * Asks the shard to stop what it runs for us if our transaction there has not
+ * written, and reads until nothing is outstanding.  True when it was stopped;
+ * then a block it ran in has failed.  Where the shard did not stop within the
+ * deadline the connection has been closed.
+ */
+extern bool remote_cancel_reader_noerror(RemoteConn *conn,
+										 TimestampTz deadline);
+
+/*
+ * Reads, for no longer than the deadline, what has lost its owner; true when
+ * something is still running and nothing on the connection has an owner.
+ */
+extern bool remote_conn_drain_orphans(RemoteConn *conn, TimestampTz deadline);
 
 /*
  * True when the first unanswered statement that had an owner of level 1 or

@@ -82,10 +82,24 @@ remote_result_length(const RemoteResult *result, int row, int col)
 	return result->lengths[col];
 }
 
+char *
+remote_result_field(const RemoteResult *result, int row, int col, int *length)
+{
+	if (result->pgres == NULL)
+	{
+		*length = result->lengths[col];
+		return result->values[col];
+	}
+	*length = PQgetlength(result->pgres, row, col);
+	if (*length == 0 && PQgetisnull(result->pgres, row, col))
+		return NULL;
+	return PQgetvalue(result->pgres, row, col);
+}
+
 Oid
 remote_result_type(const RemoteResult *result, int col)
 {
-	return result->pgres ? PQftype(result->pgres, col) : InvalidOid;
+	return result->pgres ? PQftype(result->pgres, col) : result->types[col];
 }
 
 const char *

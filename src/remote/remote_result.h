@@ -28,7 +28,11 @@ extern bool remote_result_is_null(const RemoteResult *result, int row, int col);
 extern char *remote_result_value(const RemoteResult *result, int row, int col);
 extern int	remote_result_length(const RemoteResult *result, int row, int col);
 
-/* The type the shard gave the column; InvalidOid when read from a spool. */
+/* The value and its length at once; NULL for SQL NULL. */
+extern char *remote_result_field(const RemoteResult *result, int row, int col,
+								 int *length);
+
+/* The type the shard gave the column. */
 extern Oid	remote_result_type(const RemoteResult *result, int col);
 
 /* The command tag, as in "UPDATE 3" or "ROLLBACK"; never NULL. */

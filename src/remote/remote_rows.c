@@ -46,6 +46,18 @@ spool_row(RemoteRows *rows, const PGresult *pgres, int row)
 	rows->spooled++;
 }
 
+static Oid *
+copy_types(const PGresult *pgres)
+{
+	int			nfields = PQnfields(pgres);
+	Oid		   *types = palloc(sizeof(Oid) * Max(nfields, 1));
+	int			col;
+
+	for (col = 0; col < nfields; col++)
+		types[col] = PQftype(pgres, col);
+	return types;
+}
+
 static void
 spool_rows(RemoteRequest *request, const PGresult *pgres)
 {
@@ -53,6 +65,8 @@ spool_rows(RemoteRequest *request, const PGresult *pgres)
 	MemoryContext old_context = MemoryContextSwitchTo(request->context);
 	int			row;
 
+	if (rows->types == NULL)
+		rows->types = copy_types(pgres);
 	if (rows->spool == NULL)
 		rows->spool = BufFileCreateTemp(true);
 	if (rows->spooled == 0)
@@ -133,11 +147,11 @@ read_exactly(RemoteRows *rows, void *buffer, Size size)
 				errmsg("could not read temporary file of remote rows: %m"));
 }
 
-static RemoteResult *
+static void
 take_spooled(RemoteRequest *request)
 {
 	RemoteRows *rows = &request->rows;
-	RemoteResult *result = remote_result_create(NULL);
+	RemoteResult *result = &request->taken;
 	MemoryContext old_context;
 	int			col;
 
@@ -146,7 +160,6 @@ take_spooled(RemoteRequest *request)
 												  "shard_fdw spooled row",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextReset(rows->row_context);
-	request->taken = result;
 	old_context = MemoryContextSwitchTo(rows->row_context);
 	if (BufFileSeek(rows->spool, rows->read_file, rows->read_offset,
 					SEEK_SET) != 0)
@@ -154,6 +167,7 @@ take_spooled(RemoteRequest *request)
 				errcode_for_file_access(),
 				errmsg("could not seek in temporary file of remote rows: %m"));
 	read_exactly(rows, &result->nfields, sizeof(result->nfields));
+	result->types = rows->types;
 	result->values = palloc0(sizeof(char *) * Max(result->nfields, 1));
 	result->lengths = palloc0(sizeof(int) * Max(result->nfields, 1));
 	for (col = 0; col < result->nfields; col++)
@@ -172,21 +186,19 @@ take_spooled(RemoteRequest *request)
 	BufFileTell(rows->spool, &rows->read_file, &rows->read_offset);
 	rows->spooled--;
 	MemoryContextSwitchTo(old_context);
-	return result;
 }
 
 /*
- * The oldest rows, as request->taken; the caller has cleared that before and
- * knows that there are some.
+ * The oldest rows, into request->taken; the caller has cleared that before
+ * and knows that there are some.
  */
-RemoteResult *
+void
 remote_rows_take(RemoteRequest *request)
 {
 	if (request->rows.nheld > 0)
-		request->taken = remote_result_create(take_held(&request->rows));
+		request->taken.pgres = take_held(&request->rows);
 	else
 		take_spooled(request);
-	return request->taken;
 }
 
 void

@@ -18,7 +18,7 @@
 
 #include "remote/remote_internal.h"
 
-/* prepared statements kept per connection */
+/* prepared statements, and texts on their way, kept per connection */
 #define MAX_STATEMENTS 250
 
 static uint64
@@ -82,8 +82,27 @@ remote_statement_name(const RemoteStatement *statement, char *buf)
 }
 
 /*
+ * Forgets texts that came once and not again for a while.  Statements with
+ * literals in them are such, so many at a time go.
+ */
+static void
+forget_unprepared(RemoteConn *conn)
+{
+	HASH_SEQ_STATUS status;
+	RemoteStatement *statement;
+
+	hash_seq_init(&status, conn->statements);
+	while ((statement = hash_seq_search(&status)) != NULL)
+	{
+		if (!statement->is_prepared && statement->pending_segment == 0 &&
+			statement->last_use + MAX_STATEMENTS / 2 < conn->use_clock)
+			remote_statement_remove(conn, statement);
+	}
+}
+
+/*
  * The one to give up, or NULL while there is room.  One that is being
- * prepared, or was used a moment ago, stays.
+ * prepared stays.
  */
 RemoteStatement *
 remote_statement_victim(RemoteConn *conn)
@@ -93,7 +112,10 @@ remote_statement_victim(RemoteConn *conn)
 	RemoteStatement *oldest = NULL;
 
 	if (conn->statements == NULL ||
-		hash_get_num_entries(conn->statements) <= MAX_STATEMENTS)
+		hash_get_num_entries(conn->statements) <= 2 * MAX_STATEMENTS)
+		return NULL;
+	forget_unprepared(conn);
+	if (hash_get_num_entries(conn->statements) <= MAX_STATEMENTS)
 		return NULL;
 	hash_seq_init(&status, conn->statements);
 	while ((statement = hash_seq_search(&status)) != NULL)
@@ -124,6 +146,7 @@ remote_statement_forget_all(RemoteConn *conn)
 	HASH_SEQ_STATUS status;
 	RemoteStatement *statement;
 
+	conn->stale_statement = 0;
 	if (conn->statements == NULL)
 		return;
 	hash_seq_init(&status, conn->statements);
@@ -132,4 +155,36 @@ remote_statement_forget_all(RemoteConn *conn)
 		statement->is_prepared = false;
 		statement->pending_segment = 0;
 	}
+}
+
+/*
+ * Those being prepared are on their way under their present name.
+ */
+void
+remote_statement_rename_all(RemoteConn *conn)
+{
+	HASH_SEQ_STATUS status;
+	RemoteStatement *statement;
+
+	hash_seq_init(&status, conn->statements);
+	while ((statement = hash_seq_search(&status)) != NULL)
+	{
+		if (statement->pending_segment != 0)
+			continue;
+		statement->is_prepared = false;
+		statement->uses = 0;
+		statement->number = ++conn->next_statement;
+	}
+}
+
+void
+remote_statement_retire(RemoteConn *conn, RemoteStatement *statement)
+{
+	/* it may have been retired by an earlier answer already */
+	if (!statement->is_prepared)
+		return;
+	conn->stale_statement = statement->number;
+	statement->is_prepared = false;
+	statement->uses = 0;
+	statement->number = ++conn->next_statement;
 }

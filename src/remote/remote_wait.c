@@ -229,8 +229,8 @@ count_trips(RemoteConn **conns, int nconns)
 
 /* ---- advancing ---- */
 
-void
-remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
+static void
+advance_sending(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_CONN_IDLE && !dlist_is_empty(&conn->fifo))
 		remote_conn_open(conn);
@@ -238,11 +238,35 @@ remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
 		remote_conn_poll(conn);
 	if (conn->state == REMOTE_CONN_READY)
 		remote_request_send_queued(conn);
+}
+
+static void
+advance_receiving(RemoteConn *conn, RemoteRequest *target)
+{
 	if (conn->state == REMOTE_CONN_READY)
 		remote_request_receive(conn, target);
 	/* requests queued on a connection that was lost before */
 	if (conn->state == REMOTE_CONN_LOST && !dlist_is_empty(&conn->fifo))
 		remote_request_lose_all(conn, false);
+}
+
+void
+remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
+{
+	advance_sending(conn);
+	advance_receiving(conn, target);
+}
+
+/*
+ * The same before a sleep: what was just sent has no answer yet, so the
+ * system call to look for it is spared.
+ */
+static void
+advance_before_sleep(RemoteConn *conn, RemoteRequest *target)
+{
+	advance_sending(conn);
+	if (!conn->is_unanswered)
+		advance_receiving(conn, target);
 }
 
 /*
@@ -260,6 +284,8 @@ sleep_on_these(RemoteConn **conns, int nconns, const WaitMode *mode)
 	int			position;
 
 	count_trips(conns, nconns);
+	for (position = 0; position < nconns; position++)
+		conns[position]->is_unanswered = false;
 	set = nconns == 1 ? get_single_set(conns[0]) : get_shared_set(conns, nconns);
 	ModifyWaitEvent(set, 0, WL_LATCH_SET, MyLatch);
 	for (position = 0; position < nconns; position++)
@@ -337,7 +363,11 @@ remote_flush_noerror(RemoteConn *conn)
 
 	PG_TRY();
 	{
-		remote_wait_advance(conn, NULL);
+		bool		was_unanswered = conn->is_unanswered;
+
+		advance_sending(conn);
+		if (was_unanswered || !conn->is_unanswered)
+			advance_receiving(conn, NULL);
 	}
 	PG_CATCH();
 	{
@@ -452,7 +482,8 @@ advance_requests(RemoteRequest **requests, int nrequests)
 	for (position = 0; position < nrequests; position++)
 	{
 		if (!remote_request_is_final(requests[position]))
-			remote_wait_advance(requests[position]->conn, requests[position]);
+			advance_before_sleep(requests[position]->conn,
+								 requests[position]);
 	}
 	for (position = 0; position < nrequests; position++)
 		all_final &= remote_request_is_final(requests[position]);
@@ -507,7 +538,7 @@ wait_for_rows(RemoteRequest *request)
 	mode.is_interruptible = true;
 	for (;;)
 	{
-		remote_wait_advance(conn, request);
+		advance_before_sleep(conn, request);
 		if (remote_request_is_satisfied(request))
 			return;
 		CHECK_FOR_INTERRUPTS();
@@ -528,12 +559,17 @@ remote_request_wait(RemoteRequest *request)
 RemoteResult *
 remote_request_next(RemoteRequest *request)
 {
-	remote_result_unref(request->taken);
-	request->taken = NULL;
+	PQclear(request->taken.pgres);
+	request->taken.pgres = remote_request_take_buffered(request);
+	if (request->taken.pgres)
+		return &request->taken;
 	if (!remote_request_is_satisfied(request))
 		wait_for_rows(request);
 	if (!remote_rows_is_empty(request))
-		return remote_rows_take(request);
+	{
+		remote_rows_take(request);
+		return &request->taken;
+	}
 	if (request->state != REMOTE_REQUEST_DONE)
 		remote_request_report(ERROR, request);
 	return NULL;
@@ -652,14 +688,18 @@ remote_wait_any(RemoteConn **conns, int nconns, TimestampTz deadline)
  * Queues, on a second connection, the request to stop what ours runs.
  */
 static RemoteRequest *
-start_cancel(RemoteConn *conn)
+start_cancel(RemoteConn *conn, bool spares_writer)
 {
 	RemoteConn *side = remote_conn_create_side(conn);
 	RemoteRequest *request;
 
 	request = remote_request_queue_sql(side,
-									   psprintf("SELECT pg_catalog.pg_cancel_backend(%d)",
-												PQbackendPID(conn->pg)),
+									   psprintf("SELECT pg_catalog.pg_cancel_backend(pid)"
+												" FROM pg_catalog.pg_stat_activity"
+												" WHERE pid = %d%s",
+												PQbackendPID(conn->pg),
+												spares_writer ?
+												" AND backend_xid IS NULL" : ""),
 									   0);
 	remote_request_queue_sync(side);
 	return request;
@@ -716,7 +756,7 @@ run_cancels(RemoteConn **conns, RemoteRequest **cancels, int nconns,
 		remote_wait_advance(conns[position], NULL);
 		if (conns[position]->nsent > 0 &&
 			conns[position]->state == REMOTE_CONN_READY)
-			cancels[position] = start_cancel(conns[position]);
+			cancels[position] = start_cancel(conns[position], false);
 	}
 	while ((nlive = advance_cancels(conns, cancels, nconns, live)) > 0 &&
 		   !is_deadline_past(&mode))
@@ -756,4 +796,65 @@ remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 		all_quiet = false;
 	}
 	return all_quiet;
+}
+
+bool
+remote_conn_drain_orphans(RemoteConn *conn, TimestampTz deadline)
+{
+	remote_flush_noerror(conn);
+	while (remote_conn_runs_only_orphans(conn))
+	{
+		if (GetCurrentTimestamp() >= deadline)
+			return true;
+		remote_wait_any(&conn, 1, deadline);
+	}
+	return false;
+}
+
+/*
+ * Did the side connection bring about the cancellation?
+ */
+static bool
+has_cancelled(const RemoteRequest *cancel)
+{
+	return cancel->state == REMOTE_REQUEST_DONE &&
+		remote_result_nrows(cancel->result) == 1;
+}
+
+bool
+remote_cancel_reader_noerror(RemoteConn *conn, TimestampTz deadline)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	RemoteRequest *volatile cancel = NULL;
+	volatile bool was_stopped = false;
+
+	PG_TRY();
+	{
+		RemoteRequest *request;
+		RemoteConn *live[2];
+		WaitMode	mode = {0};
+
+		mode.deadline = deadline;
+		cancel = request = start_cancel(conn, true);
+		if (wait_for_requests(&request, 1, &mode) && has_cancelled(request))
+		{
+			was_stopped = true;
+			while (advance_cancels(&conn, &request, 1, live) > 0 &&
+				   !is_deadline_past(&mode))
+				sleep_on(&conn, 1, &mode);
+		}
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+	if (cancel)
+		remote_conn_free_noerror(cancel->conn);
+	if (was_stopped && conn->nsent > 0)
+		remote_conn_close_noerror(conn);
+	return was_stopped;
 }

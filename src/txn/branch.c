@@ -29,9 +29,13 @@
 #include "access/xact.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "base/settings.h"
 #include "txn/branch.h"
+
+/* time in which an abandoned statement may come to its end by itself */
+#define DRAIN_MS 10
 
 /* asked with every statement, see BranchFactsFromShard */
 #define PROBE_SQL \
@@ -396,31 +400,56 @@ branch_start_probe_if_needed(TxnBranch *branch)
 }
 
 /*
- * Did the shard refuse a lone read because it writes, with nothing handed
- * out yet?
+ * A lone read that failed before it gave a row is sent again where that can
+ * help: in the branch, if it turned out to write; as it is, if its prepared
+ * statement was lost or does not fit the tables any more (the engine has
+ * forgotten it by now); or with its rows as text.  NULL if nothing helps.
  */
-static bool
-wants_block(RemoteRequest *request)
+static RemoteRequest *
+repeat_lone_read(TxnBranch *branch, const RemoteRequest *request)
 {
-	return remote_request_state(request) == REMOTE_REQUEST_FAILED &&
-		remote_result_sqlstate(remote_request_result(request)) ==
-		ERRCODE_READ_ONLY_SQL_TRANSACTION &&
-		remote_request_rows(request) == 0;
+	RemoteQuery query = *remote_request_query(request);
+	BranchUse	use = BRANCH_USE_ALONE;
+
+	if (branch->state != BRANCH_IDLE ||
+		remote_request_state(request) != REMOTE_REQUEST_FAILED ||
+		remote_request_rows(request) > 0)
+		return NULL;
+	switch (remote_result_sqlstate(remote_request_result(request)))
+	{
+		case ERRCODE_READ_ONLY_SQL_TRANSACTION:
+			if (XactReadOnly)
+				return NULL;
+			use = BRANCH_USE_WRITE;
+			break;
+		case ERRCODE_UNDEFINED_PSTATEMENT:
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+			if (!remote_request_was_prepared(request))
+				return NULL;
+			break;
+		case ERRCODE_UNDEFINED_FUNCTION:
+			if (!query.binary_result)
+				return NULL;
+			query.binary_result = false;
+			break;
+		default:
+			return NULL;
+	}
+	return branch_queue(branch, &query, use, 0,
+						remote_request_owner_level(request));
 }
 
 RemoteResult *
 branch_next(TxnBranch *branch, RemoteRequest **request)
 {
-	remote_request_wait(*request);
-	if (branch->state == BRANCH_IDLE && !XactReadOnly && wants_block(*request))
-	{
-		RemoteRequest *again;
+	RemoteRequest *again;
 
-		again = branch_queue(branch, remote_request_query(*request),
-							 BRANCH_USE_WRITE, 0,
-							 remote_request_owner_level(*request));
+	remote_request_wait(*request);
+	while ((again = repeat_lone_read(branch, *request)) != NULL)
+	{
 		remote_request_release(*request);
 		*request = again;
+		remote_request_wait(*request);
 	}
 	return remote_request_next(*request);
 }
@@ -429,6 +458,46 @@ void
 branch_count_cursor(TxnBranch *branch, int change)
 {
 	branch->ncursors += change;
+}
+
+/*
+ * Can the block be rolled back without losing anything but the shard's
+ * answers?  Writes that the shard has not told us of are its own to look for.
+ */
+static bool
+is_disposable(const TxnBranch *branch, bool is_ending)
+{
+	if (branch->state != BRANCH_OPEN || branch->may_write ||
+		branch->facts.xid != 0)
+		return false;
+	return is_ending ||
+		(!IsolationUsesXactSnapshot() && branch->ncursors == 0 &&
+		 setting_isolation == SHARD_ISOLATION_MATCH && branch->depth <= 1 &&
+		 GetCurrentTransactionNestLevel() == 1);
+}
+
+void
+branch_stop_orphans(TxnBranch *branch, bool is_ending)
+{
+	RemoteConn *conn = branch->conn;
+	TimestampTz now;
+
+	if (remote_conn_is_quiet(conn) || !is_disposable(branch, is_ending))
+		return;
+	now = GetCurrentTimestamp();
+	if (!remote_conn_drain_orphans(conn,
+								   TimestampTzPlusMilliseconds(now, DRAIN_MS)) ||
+		!remote_cancel_reader_noerror(conn,
+									  TimestampTzPlusMilliseconds(now,
+																  setting_cancel_timeout)) ||
+		branch->state != BRANCH_OPEN)
+		return;
+	queue_own(branch, "ROLLBACK", observe_end_of_block);
+	remote_request_queue_sync(conn);
+	branch_flush(branch);
+	branch->state = BRANCH_IDLE;
+	branch->depth = 0;
+	branch->ncursors = 0;
 }
 
 uint32

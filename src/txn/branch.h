@@ -10,7 +10,7 @@
  * unknown here.
  *
  * Memory: TopTransactionContext.  Functions may raise unless they end in
- * _noerror; only branch_next() waits.  Steps of the end of a transaction are
+ * _noerror; only branch_next() and branch_stop_orphans() wait.  Steps of the end of a transaction are
  * queued here and awaited by the coordinator, for all branches at once.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
@@ -83,10 +83,12 @@ extern RemoteRequest *branch_queue(TxnBranch *branch, const RemoteQuery *query,
 								   int owner_level);
 
 /*
- * remote_request_next() for a streaming request of branch_queue().  Where a
- * statement that ran without a block turns out to write (the shard refuses,
- * since such statements are READ ONLY), it is sent again in the branch, and
- * *request becomes the new one.
+ * remote_request_next() for a streaming request of branch_queue().  A
+ * statement that ran without a block and failed before its first row for a
+ * reason that can be helped is sent again, and *request becomes the new one:
+ * where it turns out to write (the shard refuses, since such statements are
+ * READ ONLY), in the branch; where its prepared statement was lost or has
+ * become invalid; and as text where the shard has no binary form of a type.
  */
 extern RemoteResult *branch_next(TxnBranch *branch, RemoteRequest **request);
 
@@ -95,6 +97,14 @@ extern RemoteResult *branch_next(TxnBranch *branch, RemoteRequest **request);
  * there is one the branch's snapshot is not exchanged.
  */
 extern void branch_count_cursor(TxnBranch *branch, int change);
+
+/*
+ * To be called when requests of the branch have been released unfinished.
+ * Waits a moment for their ends; what is still running then is stopped where
+ * the shard's block has only read and can be replaced by another one.
+ * is_ending: it need not be replaced.  May raise for interrupts.
+ */
+extern void branch_stop_orphans(TxnBranch *branch, bool is_ending);
 
 /* A number for a cursor, unique in this session. */
 extern uint32 branch_next_cursor_number(TxnBranch *branch);

@@ -218,6 +218,8 @@ stop_orphans(void)
 		TxnBranch  *branch = current.branches[position];
 
 		branch_flush(branch);
+		if (remote_conn_runs_orphan(branch_conn(branch)))
+			branch_stop_orphans(branch, true);
 		if (branch_state(branch) == BRANCH_IDLE &&
 			remote_conn_runs_orphan(branch_conn(branch)))
 			conns[nconns++] = branch_conn(branch);
