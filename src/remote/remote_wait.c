@@ -29,6 +29,7 @@
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
@@ -236,10 +237,15 @@ remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
 		remote_conn_open(conn);
 	if (conn->state == REMOTE_CONN_CONNECTING)
 		remote_conn_poll(conn);
-	if (conn->state == REMOTE_CONN_READY)
+	while (conn->state == REMOTE_CONN_READY)
+	{
 		remote_request_send_queued(conn);
-	if (conn->state == REMOTE_CONN_READY)
-		remote_request_receive(conn, target);
+		if (conn->state == REMOTE_CONN_READY)
+			remote_request_receive(conn, target);
+		/* a COPY, or what stood behind it, may have its turn now */
+		if (conn->nsent > 0 || dlist_is_empty(&conn->fifo))
+			break;
+	}
 	/* requests queued on a connection that was lost before */
 	if (conn->state == REMOTE_CONN_LOST && !dlist_is_empty(&conn->fifo))
 		remote_request_lose_all(conn, false);
@@ -492,6 +498,33 @@ wait_for_requests(RemoteRequest **requests, int nrequests,
 	}
 	pfree(conns);
 	return all_final;
+}
+
+void
+remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
+				 int nrequests)
+{
+	RemoteConn **conns = palloc(sizeof(RemoteConn *) * Max(nrequests, 1));
+	WaitMode	mode = {0};
+	int			position;
+
+	mode.is_interruptible = true;
+	for (;;)
+	{
+		int			nconns;
+
+		(void) advance_requests(requests, nrequests);
+		if (remote_copy_has_room(request))
+			break;
+		CHECK_FOR_INTERRUPTS();
+		nconns = collect_conns(requests, nrequests, conns);
+		if (nconns > 0)
+			sleep_on(conns, nconns, &mode);
+		CHECK_FOR_INTERRUPTS();
+		for (position = 0; position < nconns; position++)
+			look_after_silent(conns[position]);
+	}
+	pfree(conns);
 }
 
 /*
