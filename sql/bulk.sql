@@ -199,6 +199,27 @@ ALTER FOREIGN TABLE many_1 OPTIONS (ADD batch_size '1');
 TRUNCATE many;
 SELECT rows_of('INSERT INTO many SELECT i, ''b'' FROM generate_series(1, 3000) i');
 SELECT count(*), sum(id) FROM many;
+-- UPDATE and DELETE of many rows that the coordinator has to look at
+ALTER FOREIGN TABLE many_0 OPTIONS (DROP batch_size);
+SELECT rows_of('UPDATE many SET v = ''u'' || id WHERE test.here(id % 2 = 0)');
+SELECT count(*) FROM many WHERE v = 'u' || id;
+SELECT rows_of('UPDATE many m SET v = v || ''!'' FROM generate_series(1, 10) g WHERE test.here(m.id <= 100)');
+SELECT count(*) FROM many WHERE v LIKE '%!' AND v NOT LIKE '%!!';
+SELECT rows_of('DELETE FROM many WHERE test.here(id % 3 = 0)');
+SELECT count(*), sum(id) FROM many;
+ALTER TABLE s0.many_2 ADD CHECK (v <> 'bad');
+SELECT test.sqlstate('UPDATE many SET v = CASE WHEN test.here(id > 1000) THEN ''bad'' ELSE ''ok'' END');
+SELECT count(*) FROM many WHERE v IN ('ok', 'bad');
+CREATE FUNCTION s0.not_every_fourth() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.id % 4 = 0 THEN RETURN NULL; ELSIF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER every_fourth BEFORE UPDATE OR DELETE ON s0.many_2 FOR EACH ROW EXECUTE FUNCTION s0.not_every_fourth();
+SELECT rows_of('UPDATE many_2 SET v = ''t'' WHERE test.here(true)') AS n \gset
+SELECT :n = count(*) FILTER (WHERE v = 't'), :n = count(*) FILTER (WHERE id % 4 <> 0), :n < count(*) FROM many_2;
+SELECT rows_of('DELETE FROM many WHERE test.here(true)') AS n \gset
+SELECT :n + count(*), count(*) > 0, bool_and(id % 4 = 0) FROM many;
 SELECT test.settled();
 DROP FUNCTION bulk_state(), rows_of(text), bulk_error(int), many_seen(int), many_more(int);
 DROP FUNCTION log_row() CASCADE;
@@ -207,4 +228,4 @@ DROP FOREIGN TABLE special, types_0, types_1;
 DROP TABLE bulk, many, s0.bulk, s1.bulk, s0.special, s0.types, s1.types, types, logged,
   s0.many_0, s1.many_1, s0.many_2, s1.many_3, s0.many_4, s1.many_5;
 DROP TYPE mood;
-DROP FUNCTION s0.every_third();
+DROP FUNCTION s0.every_third(), s0.not_every_fourth();

@@ -48,6 +48,9 @@
 #define MAX_REUSABLE_PARAMS 500
 /* statements of one writer without an answer */
 #define MAX_SENT 4
+/* the same for statements for one row each, and how many are sent together */
+#define MAX_ROW_STATEMENTS 256
+#define FLUSHED_ROW_STATEMENTS 64
 
 typedef enum BulkMode
 {
@@ -88,8 +91,9 @@ struct BulkWriter
 	uint64		nrows_sent;
 
 	SentRows	copy;			/* the COPY that takes more rows, if any */
-	SentRows	sent[MAX_SENT]; /* oldest first */
+	SentRows   *sent;			/* oldest first */
 	int			nsent;
+	int			max_sent;
 	MemoryContext context;		/* scratch, reset for each row */
 	MemoryContextCallback callback;
 };
@@ -101,6 +105,23 @@ static void
 forget_writer(void *arg)
 {
 	dlist_delete(&((BulkWriter *) arg)->link);
+}
+
+static void
+init_rows(BulkWriter *writer)
+{
+	const BulkTarget *target = &writer->target;
+
+	writer->ncolumns = list_length(target->attrs);
+	writer->max_rows = Max(Min(target->batch_size,
+							   MAX_PARAMS / writer->ncolumns), 1);
+	writer->format = copy_format_create(target->rel, target->attrs,
+										target->params);
+	if (target->ignores_conflicts)
+		writer->mode = BULK_INSERT_ONLY;
+	writer->values = palloc(sizeof(Datum) * writer->ncolumns);
+	writer->nulls = palloc(sizeof(bool) * writer->ncolumns);
+	writer->chunk_size = CHUNK_SIZE;
 }
 
 BulkWriter *
@@ -115,16 +136,10 @@ bulk_create(const BulkTarget *target)
 	writer->branch = coordinator_get_branch_to_write(target->userid,
 													 target->serverid);
 	writer->mode = BULK_INSERT;
-	writer->ncolumns = list_length(target->attrs);
-	writer->max_rows = Max(Min(target->batch_size,
-							   MAX_PARAMS / writer->ncolumns), 1);
-	writer->format = copy_format_create(target->rel, target->attrs,
-										target->params);
-	if (target->ignores_conflicts)
-		writer->mode = BULK_INSERT_ONLY;
-	writer->values = palloc(sizeof(Datum) * writer->ncolumns);
-	writer->nulls = palloc(sizeof(bool) * writer->ncolumns);
-	writer->chunk_size = CHUNK_SIZE;
+	if (target->attrs != NIL)
+		init_rows(writer);
+	writer->max_sent = target->attrs != NIL ? MAX_SENT : MAX_ROW_STATEMENTS;
+	writer->sent = palloc(sizeof(SentRows) * writer->max_sent);
 	initStringInfo(&writer->rows);
 	writer->context = AllocSetContextCreate(query_context,
 											"shard_fdw row to be sent",
@@ -218,10 +233,20 @@ settle_oldest(BulkWriter *writer)
 	settle(writer, &oldest);
 }
 
+/*
+ * For one more statement.
+ */
+static void
+make_room(BulkWriter *writer)
+{
+	while (writer->nsent == writer->max_sent)
+		settle_oldest(writer);
+}
+
 static void
 remember_sent(BulkWriter *writer, RemoteRequest *request, uint64 nrows)
 {
-	Assert(writer->nsent < MAX_SENT);
+	Assert(writer->nsent < writer->max_sent);
 	writer->sent[writer->nsent].request = request;
 	writer->sent[writer->nsent++].nrows = nrows;
 }
@@ -238,8 +263,7 @@ end_copy(BulkWriter *writer)
 
 	if (writer->copy.request == NULL)
 		return;
-	while (writer->nsent == MAX_SENT)
-		settle_oldest(writer);
+	make_room(writer);
 	initStringInfo(&trailer);
 	copy_format_append_trailer(writer->format, &trailer);
 	(void) remote_copy_put(writer->copy.request, trailer.data, trailer.len);
@@ -320,8 +344,7 @@ queue_insert(BulkWriter *writer, char *next, int nrows)
 	query.param_values = values;
 	query.is_reusable = nrows == writer->max_rows ||
 		query.nparams <= MAX_REUSABLE_PARAMS;
-	while (writer->nsent == MAX_SENT)
-		settle_oldest(writer);
+	make_room(writer);
 	remember_sent(writer,
 				  branch_queue_put_off(writer->branch, &query,
 									   scan_group_statement(target->estate),
@@ -418,8 +441,7 @@ start_copy(BulkWriter *writer)
 	const BulkTarget *target = &writer->target;
 	StringInfoData buf;
 
-	while (writer->nsent == MAX_SENT)
-		settle_oldest(writer);
+	make_room(writer);
 	initStringInfo(&buf);
 	remote_sql_copy(&buf, target->rel, target->attrs,
 					copy_format_is_binary(writer->format));
@@ -520,6 +542,21 @@ bulk_add(BulkWriter *writer, TupleTableSlot *slot)
 		note_answer_if_there(writer);
 }
 
+/* ---- one row each ---- */
+
+void
+bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
+{
+	take_turn(writer);
+	make_room(writer);
+	remember_sent(writer,
+				  branch_queue_put_off(writer->branch, query,
+									   scan_group_statement(writer->target.estate),
+									   writer->owner_level), 1);
+	if (++writer->nrows_sent % FLUSHED_ROW_STATEMENTS == 0)
+		branch_flush(writer->branch);
+}
+
 /* ---- the end ---- */
 
 static void
@@ -571,7 +608,10 @@ finish_writers(EState *estate, TxnBranch *branch)
 		return;
 	foreach(cell, found)
 		send_rest(lfirst(cell));
-	requests = palloc(sizeof(RemoteRequest *) * MAX_SENT * list_length(found));
+	foreach(cell, found)
+		nrequests += ((BulkWriter *) lfirst(cell))->nsent;
+	requests = palloc(sizeof(RemoteRequest *) * nrequests);
+	nrequests = 0;
 	foreach(cell, found)
 	{
 		BulkWriter *writer = lfirst(cell);

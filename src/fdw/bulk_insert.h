@@ -29,6 +29,7 @@
 #include "nodes/execnodes.h"
 
 #include "fdw/tuple_io.h"
+#include "remote/remote_request.h"
 
 typedef struct BulkWriter BulkWriter;
 
@@ -38,7 +39,7 @@ typedef struct BulkTarget
 	Relation	rel;
 	Oid			userid;
 	Oid			serverid;
-	List	   *attrs;			/* attnos to send, at least one */
+	List	   *attrs;			/* attnos to send; NIL for bulk_put_off() */
 	ParamWriter *params;		/* which prints them */
 	bool		ignores_conflicts;	/* ON CONFLICT DO NOTHING */
 	int			batch_size;		/* most rows of one INSERT */
@@ -55,6 +56,12 @@ extern BulkWriter *bulk_create(const BulkTarget *target);
 
 /* The slot's content is not needed after the call. */
 extern void bulk_add(BulkWriter *writer, TupleTableSlot *slot);
+
+/*
+ * Queues a statement that is expected to change one row, and does not wait
+ * for its answer.  For a writer without attrs.
+ */
+extern void bulk_put_off(BulkWriter *writer, const RemoteQuery *query);
 
 /* Sends and awaits all that the EState's writers have. */
 extern void bulk_finish(EState *estate);

@@ -66,8 +66,8 @@ typedef struct ModifyState
 	bool	   *nulls;
 	MemoryContext row_context;	/* reset for each row or batch */
 
-	/* of INSERT */
-	bool		is_bulk;		/* rows are given to the writer */
+	bool		is_bulk;		/* rows, or for UPDATE and DELETE statements,
+								 * are given to the writer */
 	bool		ignores_conflicts;
 	int			batch_size;
 	uint64	   *counter;		/* see BulkTarget */
@@ -139,19 +139,39 @@ make_modify(EState *estate, ResultRelInfo *rinfo,
 	return modify;
 }
 
+static bool
+has_after_row_trigger(const TriggerDesc *triggers, CmdType operation)
+{
+	if (triggers == NULL)
+		return false;
+	switch (operation)
+	{
+		case CMD_INSERT:
+			return triggers->trig_insert_after_row;
+		case CMD_UPDATE:
+			return triggers->trig_update_after_row;
+		case CMD_DELETE:
+			return triggers->trig_delete_after_row;
+		default:
+			return true;
+	}
+}
+
 /*
- * Will nobody need to see the row again after the shard has inserted it?
+ * Will nobody need to see the row again after the shard has changed it?
+ * Rows that another operation routes to the table are left alone.
  */
 static bool
-is_row_forgotten(const ModifyTableState *mtstate, const ResultRelInfo *rinfo)
+is_row_forgotten(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
+				 CmdType operation)
 {
 	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 
-	if (plan && (plan->operation != CMD_INSERT || plan->returningLists != NIL ||
+	if (plan && (plan->operation != operation || plan->returningLists != NIL ||
 				 plan->withCheckOptionLists != NIL))
 		return false;
 	return mtstate->mt_transition_capture == NULL &&
-		!(rinfo->ri_TrigDesc && rinfo->ri_TrigDesc->trig_insert_after_row);
+		!has_after_row_trigger(rinfo->ri_TrigDesc, operation);
 }
 
 /*
@@ -159,14 +179,15 @@ is_row_forgotten(const ModifyTableState *mtstate, const ResultRelInfo *rinfo)
  */
 static void
 choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
-			const ResultRelInfo *rinfo, bool is_covered)
+			const ResultRelInfo *rinfo, CmdType operation, bool is_covered)
 {
 	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 	Oid			relid = RelationGetRelid(modify->rel);
 
 	modify->batch_size = Max(fdw_options_for_table(relid)->batch_size, 1);
 	modify->is_bulk = is_covered && modify->batch_size > 1 &&
-		modify->target_attrs != NIL && is_row_forgotten(mtstate, rinfo);
+		is_row_forgotten(mtstate, rinfo, operation) &&
+		(modify->sends_identity || modify->target_attrs != NIL);
 	modify->ignores_conflicts = plan &&
 		plan->onConflictAction == ONCONFLICT_NOTHING;
 	if (plan == NULL)
@@ -210,8 +231,7 @@ shardBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		modify->ctid_attno = find_junk(tlist, SHARD_ROW_CTID_NAME);
 		modify->tableoid_attno = find_junk(tlist, SHARD_ROW_TABLEOID_NAME);
 	}
-	else
-		choose_bulk(modify, mtstate, rinfo, true);
+	choose_bulk(modify, mtstate, rinfo, mtstate->operation, true);
 	rinfo->ri_FdwState = modify;
 }
 
@@ -356,7 +376,7 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 						  statement.retrieved_attrs);
 	statement.sql = sql.data;
 	modify = make_modify(estate, rinfo, &statement, false);
-	choose_bulk(modify, mtstate, rinfo,
+	choose_bulk(modify, mtstate, rinfo, CMD_INSERT,
 				plan ? exec_hooks_cover_run(estate) :
 				exec_hooks_copy_correction() != NULL);
 	rinfo->ri_FdwState = modify;
@@ -383,10 +403,11 @@ get_identity(TupleTableSlot *plan_slot, AttrNumber attno)
 }
 
 /*
- * Queues the statement for one row, in the row's context.
+ * The statement for one row, in the row's context.
  */
-static RemoteRequest *
-queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+static RemoteQuery
+make_row_query(ModifyState *modify, TupleTableSlot *slot,
+			   TupleTableSlot *plan_slot)
 {
 	RemoteQuery query = {0};
 	ListCell   *lc;
@@ -412,6 +433,14 @@ queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 	query.is_reusable = true;
 	if (modify->reader)
 		query.binary_result = tuple_reader_wants_binary(modify->reader);
+	return query;
+}
+
+static RemoteRequest *
+queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	RemoteQuery query = make_row_query(modify, slot, plan_slot);
+
 	if (modify->branch == NULL)
 		modify->branch = coordinator_get_branch_to_write(modify->userid,
 														 modify->serverid);
@@ -469,7 +498,7 @@ start_bulk(ModifyState *modify)
 	target.rel = modify->rel;
 	target.userid = modify->userid;
 	target.serverid = modify->serverid;
-	target.attrs = modify->target_attrs;
+	target.attrs = modify->sends_identity ? NIL : modify->target_attrs;
 	target.params = modify->params;
 	target.ignores_conflicts = modify->ignores_conflicts;
 	target.batch_size = modify->batch_size;
@@ -491,18 +520,41 @@ shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 	return slot;
 }
 
+/*
+ * UPDATE or DELETE of a row.  It has been locked when it was read, so only a
+ * trigger on the shard, or this statement itself, can keep it from being
+ * changed now.
+ */
+static TupleTableSlot *
+change_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	MemoryContext old_context;
+	RemoteQuery query;
+
+	if (!modify->is_bulk)
+		return modify_row(modify, slot, plan_slot);
+	if (modify->writer == NULL)
+		start_bulk(modify);
+	old_context = MemoryContextSwitchTo(modify->row_context);
+	query = make_row_query(modify, slot, plan_slot);
+	bulk_put_off(modify->writer, &query);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(modify->row_context);
+	return slot;
+}
+
 TupleTableSlot *
 shardExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+	return change_row(rinfo->ri_FdwState, slot, planSlot);
 }
 
 TupleTableSlot *
 shardExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+	return change_row(rinfo->ri_FdwState, slot, planSlot);
 }
 
 /* ---- batches ---- */
