@@ -16,6 +16,8 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "fdw/bulk_insert.h"
+#include "fdw/exec_hooks.h"
 #include "remote/remote_cache.h"
 #include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
@@ -37,4 +39,6 @@ _PG_init(void)
 	worker_launch_init();
 	drop_guard_init();
 	utility_hook_init();
+	bulk_init();
+	exec_hooks_init();
 }

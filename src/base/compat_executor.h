@@ -71,6 +71,18 @@ compat_result_userid(const ResultRelInfo *rinfo, EState *estate)
 }
 #endif
 
+/* the arguments of ExecutorRun(); until 17 is gone */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define COMPAT_EXECUTOR_RUN_PASS queryDesc, direction, count
+#else
+#define COMPAT_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count, \
+	bool execute_once
+#define COMPAT_EXECUTOR_RUN_PASS queryDesc, direction, count, execute_once
+#endif
+
 /* the relations a statement changes, as a set; until 18 is gone */
 #if PG_VERSION_NUM >= 190000
 #define compat_result_relations(stmt) ((stmt)->resultRelationRelids)

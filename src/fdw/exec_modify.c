@@ -8,6 +8,10 @@
  * has one statement for one row, which the shard prepares when it comes again.
  * A batch is that statement many times in one flush, awaited once.
  *
+ * Rows to be inserted that nobody needs to see again are given to a BulkWriter
+ * (bulk_insert.h), where exec_hooks.h can correct their number.  Core's own
+ * batches serve only where that is not so.
+ *
  * Parameters go out without types: in INSERT and UPDATE the shard infers them
  * from its own columns, which need not have the local type.
  *
@@ -32,6 +36,8 @@
 #include "utils/rel.h"
 
 #include "base/compat_executor.h"
+#include "fdw/bulk_insert.h"
+#include "fdw/exec_hooks.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_options.h"
 #include "fdw/fdw_plan.h"
@@ -59,6 +65,13 @@ typedef struct ModifyState
 	Datum	   *values;			/* of the parameters */
 	bool	   *nulls;
 	MemoryContext row_context;	/* reset for each row or batch */
+
+	bool		is_bulk;		/* rows, or for UPDATE and DELETE statements,
+								 * are given to the writer */
+	bool		ignores_conflicts;
+	int			batch_size;
+	uint64	   *counter;		/* see BulkTarget */
+	BulkWriter *writer;			/* from the first row on */
 } ModifyState;
 
 /* What differs between the ways a ModifyState comes about. */
@@ -126,6 +139,63 @@ make_modify(EState *estate, ResultRelInfo *rinfo,
 	return modify;
 }
 
+static bool
+has_after_row_trigger(const TriggerDesc *triggers, CmdType operation)
+{
+	if (triggers == NULL)
+		return false;
+	switch (operation)
+	{
+		case CMD_INSERT:
+			return triggers->trig_insert_after_row;
+		case CMD_UPDATE:
+			return triggers->trig_update_after_row;
+		case CMD_DELETE:
+			return triggers->trig_delete_after_row;
+		default:
+			return true;
+	}
+}
+
+/*
+ * Will nobody need to see the row again after the shard has changed it?
+ * Rows that another operation routes to the table are left alone.
+ */
+static bool
+is_row_forgotten(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
+				 CmdType operation)
+{
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+
+	if (plan && (plan->operation != operation || plan->returningLists != NIL ||
+				 plan->withCheckOptionLists != NIL))
+		return false;
+	return mtstate->mt_transition_capture == NULL &&
+		!has_after_row_trigger(rinfo->ri_TrigDesc, operation);
+}
+
+/*
+ * is_covered: exec_hooks.c will see the end of the statement.
+ */
+static void
+choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
+			const ResultRelInfo *rinfo, CmdType operation, bool is_covered)
+{
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+	Oid			relid = RelationGetRelid(modify->rel);
+
+	modify->batch_size = Max(fdw_options_for_table(relid)->batch_size, 1);
+	modify->is_bulk = is_covered && modify->batch_size > 1 &&
+		is_row_forgotten(mtstate, rinfo, operation) &&
+		(modify->sends_identity || modify->target_attrs != NIL);
+	modify->ignores_conflicts = plan &&
+		plan->onConflictAction == ONCONFLICT_NOTHING;
+	if (plan == NULL)
+		modify->counter = exec_hooks_copy_correction();
+	else if (mtstate->canSetTag)
+		modify->counter = &modify->estate->es_processed;
+}
+
 static AttrNumber
 find_junk(List *tlist, const char *name)
 {
@@ -161,6 +231,7 @@ shardBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		modify->ctid_attno = find_junk(tlist, SHARD_ROW_CTID_NAME);
 		modify->tableoid_attno = find_junk(tlist, SHARD_ROW_TABLEOID_NAME);
 	}
+	choose_bulk(modify, mtstate, rinfo, mtstate->operation, true);
 	rinfo->ri_FdwState = modify;
 }
 
@@ -171,6 +242,8 @@ shardEndForeignModify(EState *estate, ResultRelInfo *rinfo)
 
 	if (modify == NULL)
 		return;
+	if (modify->writer)
+		bulk_finish(estate);
 	MemoryContextDelete(modify->row_context);
 	rinfo->ri_FdwState = NULL;
 }
@@ -288,6 +361,7 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	MemoryContext old_context;
 	ModifyStatement statement;
 	StringInfoData sql;
+	ModifyState *modify;
 	bool		ignores_conflicts;
 
 	check_row_movement(plan, rinfo);
@@ -297,10 +371,15 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	statement.target_attrs = list_columns(rel, false);
 	choose_returning(mtstate, rinfo, &statement);
 	initStringInfo(&sql);
-	remote_sql_insert(&sql, rel, statement.target_attrs,
-					  statement.retrieved_attrs, ignores_conflicts);
+	remote_sql_insert(&sql, rel, statement.target_attrs, 1);
+	remote_sql_insert_end(&sql, rel, ignores_conflicts,
+						  statement.retrieved_attrs);
 	statement.sql = sql.data;
-	rinfo->ri_FdwState = make_modify(estate, rinfo, &statement, false);
+	modify = make_modify(estate, rinfo, &statement, false);
+	choose_bulk(modify, mtstate, rinfo, CMD_INSERT,
+				plan ? exec_hooks_cover_run(estate) :
+				exec_hooks_copy_correction() != NULL);
+	rinfo->ri_FdwState = modify;
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -324,10 +403,11 @@ get_identity(TupleTableSlot *plan_slot, AttrNumber attno)
 }
 
 /*
- * Queues the statement for one row, in the row's context.
+ * The statement for one row, in the row's context.
  */
-static RemoteRequest *
-queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+static RemoteQuery
+make_row_query(ModifyState *modify, TupleTableSlot *slot,
+			   TupleTableSlot *plan_slot)
 {
 	RemoteQuery query = {0};
 	ListCell   *lc;
@@ -353,6 +433,14 @@ queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 	query.is_reusable = true;
 	if (modify->reader)
 		query.binary_result = tuple_reader_wants_binary(modify->reader);
+	return query;
+}
+
+static RemoteRequest *
+queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	RemoteQuery query = make_row_query(modify, slot, plan_slot);
+
 	if (modify->branch == NULL)
 		modify->branch = coordinator_get_branch_to_write(modify->userid,
 														 modify->serverid);
@@ -401,32 +489,80 @@ modify_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 	return is_changed ? slot : NULL;
 }
 
+static void
+start_bulk(ModifyState *modify)
+{
+	BulkTarget	target = {0};
+
+	target.estate = modify->estate;
+	target.rel = modify->rel;
+	target.userid = modify->userid;
+	target.serverid = modify->serverid;
+	target.attrs = modify->sends_identity ? NIL : modify->target_attrs;
+	target.params = modify->params;
+	target.ignores_conflicts = modify->ignores_conflicts;
+	target.batch_size = modify->batch_size;
+	target.counter = modify->counter;
+	modify->writer = bulk_create(&target);
+}
+
 TupleTableSlot *
 shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+	ModifyState *modify = rinfo->ri_FdwState;
+
+	if (!modify->is_bulk)
+		return modify_row(modify, slot, planSlot);
+	if (modify->writer == NULL)
+		start_bulk(modify);
+	bulk_add(modify->writer, slot);
+	return slot;
+}
+
+/*
+ * UPDATE or DELETE of a row.  It has been locked when it was read, so only a
+ * trigger on the shard, or this statement itself, can keep it from being
+ * changed now.
+ */
+static TupleTableSlot *
+change_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	MemoryContext old_context;
+	RemoteQuery query;
+
+	if (!modify->is_bulk)
+		return modify_row(modify, slot, plan_slot);
+	if (modify->writer == NULL)
+		start_bulk(modify);
+	old_context = MemoryContextSwitchTo(modify->row_context);
+	query = make_row_query(modify, slot, plan_slot);
+	bulk_put_off(modify->writer, &query);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(modify->row_context);
+	return slot;
 }
 
 TupleTableSlot *
 shardExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+	return change_row(rinfo->ri_FdwState, slot, planSlot);
 }
 
 TupleTableSlot *
 shardExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return modify_row(rinfo->ri_FdwState, slot, planSlot);
+	return change_row(rinfo->ri_FdwState, slot, planSlot);
 }
 
 /* ---- batches ---- */
 
 /*
  * Where the shard's version of each row is needed, batching would gain little
- * and core does not do it.
+ * and core does not do it.  A BulkWriter makes its own batches, without core's
+ * copy of each row.
  */
 int
 shardGetForeignModifyBatchSize(ResultRelInfo *rinfo)
@@ -435,7 +571,7 @@ shardGetForeignModifyBatchSize(ResultRelInfo *rinfo)
 	const ModifyState *modify = rinfo->ri_FdwState;
 
 	if (rinfo->ri_projectReturning || rinfo->ri_WithCheckOptions != NIL ||
-		(modify && modify->has_returning))
+		(modify && (modify->has_returning || modify->is_bulk)))
 		return 1;
 	if (triggers &&
 		(triggers->trig_insert_before_row || triggers->trig_insert_after_row))

@@ -287,8 +287,9 @@ shardPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	{
 		case CMD_INSERT:
 			target_attrs = writable_attrs(rel);
-			remote_sql_insert(&sql, rel, target_attrs, returning_attrs,
-							  is_conflict_ignored(plan, rel));
+			remote_sql_insert(&sql, rel, target_attrs, 1);
+			remote_sql_insert_end(&sql, rel, is_conflict_ignored(plan, rel),
+								  returning_attrs);
 			break;
 		case CMD_UPDATE:
 			refuse_row_movement(root, resultRelation, rel);

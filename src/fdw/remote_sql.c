@@ -184,27 +184,98 @@ remote_sql_direct(StringInfo buf, RemoteExprContext *context,
 /* ---- row by row ---- */
 
 void
-remote_sql_insert(StringInfo buf, Relation rel, List *target_attrs,
-				  List *returning_attrs, bool on_conflict_nothing)
+remote_sql_insert(StringInfo buf, Relation rel, List *target_attrs, int nrows)
 {
-	int			number;
+	int			ncolumns = list_length(target_attrs);
+	int			number = 0;
+	int			row;
+	int			col;
 
 	appendStringInfoString(buf, "INSERT INTO ");
 	remote_sql_relation(buf, rel);
 	if (target_attrs == NIL)
-		appendStringInfoString(buf, " DEFAULT VALUES");
-	else
 	{
-		appendStringInfoChar(buf, '(');
-		append_columns(buf, rel, "", target_attrs);
-		appendStringInfoString(buf, ") VALUES (");
-		for (number = 1; number <= list_length(target_attrs); number++)
-			appendStringInfo(buf, "%s$%d", number > 1 ? ", " : "", number);
+		appendStringInfoString(buf, " DEFAULT VALUES");
+		return;
+	}
+	appendStringInfoChar(buf, '(');
+	append_columns(buf, rel, "", target_attrs);
+	appendStringInfoString(buf, ") VALUES ");
+	for (row = 0; row < nrows; row++)
+	{
+		appendStringInfoString(buf, row > 0 ? ", (" : "(");
+		for (col = 0; col < ncolumns; col++)
+			appendStringInfo(buf, "%s$%d", col > 0 ? ", " : "", ++number);
 		appendStringInfoChar(buf, ')');
 	}
+}
+
+void
+remote_sql_insert_end(StringInfo buf, Relation rel, bool on_conflict_nothing,
+					  List *returning_attrs)
+{
 	if (on_conflict_nothing)
 		appendStringInfoString(buf, " ON CONFLICT DO NOTHING");
 	append_returning(buf, rel, returning_attrs);
+}
+
+void
+remote_sql_copy(StringInfo buf, Relation rel, List *target_attrs,
+				bool is_binary)
+{
+	appendStringInfoString(buf, "COPY ");
+	remote_sql_relation(buf, rel);
+	appendStringInfoChar(buf, '(');
+	append_columns(buf, rel, "", target_attrs);
+	appendStringInfo(buf, ") FROM STDIN%s",
+					 is_binary ? " (FORMAT binary)" : "");
+}
+
+/* The names and types of columns, as rows of a VALUES list. */
+static void
+append_column_types(StringInfo buf, Relation rel, List *attrs)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	const char *separator = "";
+	ListCell   *cell;
+
+	foreach(cell, attrs)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		const char *name = fdw_options_column_name(RelationGetRelid(rel),
+												   attnum);
+
+		appendStringInfo(buf, "%s(%s, %u)", separator, quote_literal_cstr(name),
+						 TupleDescAttr(desc, attnum - 1)->atttypid);
+		separator = ", ";
+	}
+}
+
+/*
+ * Rules, views and row security know only INSERT, and COPY puts values into
+ * identity columns to which INSERT refuses them.
+ */
+void
+remote_sql_copy_check(StringInfo buf, Relation rel, List *target_attrs,
+					  bool is_binary)
+{
+	StringInfoData name;
+
+	initStringInfo(&name);
+	remote_sql_relation(&name, rel);
+	appendStringInfoString(buf,
+						   "SELECT c.relkind IN ('r', 'p') AND NOT c.relhasrules"
+						   " AND NOT row_security_active(c.oid) AND NOT EXISTS"
+						   " (SELECT 1 FROM (VALUES ");
+	append_column_types(buf, rel, target_attrs);
+	appendStringInfo(buf,
+					 ") v (name, type) LEFT JOIN pg_attribute a"
+					 " ON a.attrelid = c.oid AND a.attname = v.name"
+					 " WHERE a.attname IS NULL OR a.attidentity = 'a'%s)"
+					 " FROM pg_class c WHERE c.oid = to_regclass(%s)",
+					 is_binary ? " OR a.atttypid <> v.type::oid" : "",
+					 quote_literal_cstr(name.data));
+	pfree(name.data);
 }
 
 /* WHERE for the row whose identity are the two parameters after the given */

@@ -71,14 +71,28 @@ extern void remote_sql_direct(StringInfo buf, RemoteExprContext *context,
 /* ---- row by row ---- */
 
 /*
- * INSERT of one row.  target_attrs are the attnos to send as $1, $2, ...; the
- * other columns (generated ones) are left to the shard.  An empty list gives
- * DEFAULT VALUES.  returning_attrs (attnos) may be NIL; on_conflict_nothing
- * adds ON CONFLICT DO NOTHING.
+ * INSERT of nrows rows.  target_attrs are the attnos to send as $1, $2, ...,
+ * row after row; the other columns (generated ones) are left to the shard.
+ * An empty list gives DEFAULT VALUES, which is one row.
+ * remote_sql_insert_end() adds what comes after the rows: ON CONFLICT DO
+ * NOTHING, and RETURNING where returning_attrs (attnos) is not NIL.
  */
 extern void remote_sql_insert(StringInfo buf, Relation rel,
-							  List *target_attrs, List *returning_attrs,
-							  bool on_conflict_nothing);
+							  List *target_attrs, int nrows);
+extern void remote_sql_insert_end(StringInfo buf, Relation rel,
+								  bool on_conflict_nothing,
+								  List *returning_attrs);
+
+/* COPY FROM STDIN of the columns. */
+extern void remote_sql_copy(StringInfo buf, Relation rel, List *target_attrs,
+							bool is_binary);
+
+/*
+ * A query for whether that COPY would do what INSERT does: one row with a
+ * boolean, or none.  A binary one needs columns of the very same types.
+ */
+extern void remote_sql_copy_check(StringInfo buf, Relation rel,
+								  List *target_attrs, bool is_binary);
 
 /* UPDATE and DELETE of one row by ctid and tableoid, see fdw_plan.h. */
 extern void remote_sql_update(StringInfo buf, Relation rel,

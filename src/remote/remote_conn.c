@@ -5,8 +5,8 @@
  *
  * Everything is done without blocking; remote_wait.c calls
  * remote_conn_poll() when libpq's socket is ready.  Pipeline mode is entered
- * as soon as the connection is up and never left: libpq breaks when it is
- * entered before.
+ * as soon as the connection is up (libpq breaks when it is entered before) and
+ * left only for the time of a COPY.
  *
  * Replay.  A connection that was idle may be dead without anybody knowing.
  * When it fails before the first answer to what was queued since
@@ -60,8 +60,9 @@ change_state(RemoteConn *conn, RemoteConnState state)
 }
 
 static void
-ignore_notice(void *arg, const PGresult *res)
+count_notice(void *arg, const PGresult *res)
 {
+	((RemoteConn *) arg)->nnotices++;
 }
 
 static RemoteConn *
@@ -157,7 +158,7 @@ connection_is_up(RemoteConn *conn)
 						 "Target server's authentication method must be changed or password_required=false set in the user mapping attributes.");
 		return;
 	}
-	PQsetNoticeReceiver(conn->pg, ignore_notice, NULL);
+	PQsetNoticeReceiver(conn->pg, count_notice, conn);
 	if (PQsetnonblocking(conn->pg, 1) != 0 || PQenterPipelineMode(conn->pg) != 1)
 	{
 		remote_conn_fail(conn, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,

@@ -18,6 +18,7 @@
 #include "libpq-fe.h"
 
 #include "lib/ilist.h"
+#include "lib/stringinfo.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
 #include "utils/hsearch.h"
@@ -51,9 +52,19 @@ typedef struct RemoteStatement
 typedef enum RemoteRequestKind
 {
 	REMOTE_KIND_QUERY,
+	REMOTE_KIND_COPY,			/* COPY FROM STDIN, outside pipeline mode */
 	REMOTE_KIND_PREPARE,		/* internal: Parse of a named statement */
 	REMOTE_KIND_SYNC			/* internal: end of a segment */
 } RemoteRequestKind;
+
+/* The data of a COPY FROM STDIN. */
+typedef struct RemoteCopy
+{
+	StringInfoData pending;		/* given by the owner, not yet to libpq */
+	bool		is_open;		/* the shard takes data */
+	bool		is_complete;	/* the owner has given all */
+	bool		is_end_sent;	/* libpq has been told that there is no more */
+} RemoteCopy;
 
 /* Rows of a stream that have arrived and have not been taken. */
 typedef struct RemoteRows
@@ -92,6 +103,7 @@ struct RemoteRequest
 	char	   *culprit_sql;	/* of the statement that failed, if another */
 	RemoteResult taken;			/* what remote_request_next() returned last */
 	RemoteRows	rows;
+	RemoteCopy	copy;
 	uint64		nrows;
 	uint64		nbytes;
 };
@@ -117,6 +129,7 @@ struct RemoteConn
 	dlist_head	finished;		/* final ones not released */
 	int			nsent;			/* requests in state SENT */
 	uint64		nfinal;			/* requests that got final so far */
+	uint64		nnotices;		/* notices received so far */
 	uint64		segment;		/* number of the segment being sent */
 	bool		is_segment_open;	/* something sent since the last Sync */
 	bool		is_replay_armed;	/* see remote_conn_allow_replay() */
@@ -199,6 +212,23 @@ extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
 extern PGresult *remote_request_take_buffered(RemoteRequest *request);
 extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);
+
+/* ---- remote_copy.c ---- */
+
+/* Is a COPY under way, so that nothing else can be sent? */
+extern RemoteRequest *remote_copy_current(RemoteConn *conn);
+
+/* Sends the statement, on a quiet connection; false when libpq refuses. */
+extern bool remote_copy_start(RemoteConn *conn, RemoteRequest *request);
+
+/* Gives libpq what there is; false when it refuses. */
+extern bool remote_copy_push(RemoteConn *conn, RemoteRequest *request);
+
+/* Looks whether the shard, which is taking data, has said anything. */
+extern void remote_copy_listen(RemoteConn *conn, RemoteRequest *request);
+
+/* The answer is complete: back to pipeline mode; false when libpq refuses. */
+extern bool remote_copy_leave(RemoteConn *conn);
 
 /* ---- remote_wait.c ---- */
 

@@ -46,7 +46,8 @@ make_request(RemoteConn *conn, RemoteRequestKind kind)
 	request->kind = kind;
 	request->state = REMOTE_REQUEST_QUEUED;
 	request->outcome = REMOTE_REQUEST_DONE;
-	request->is_released = kind != REMOTE_KIND_QUERY;
+	request->is_released = kind == REMOTE_KIND_PREPARE ||
+		kind == REMOTE_KIND_SYNC;
 	request->is_replayable = conn->is_replay_armed;
 	return request;
 }
@@ -134,6 +135,41 @@ remote_request_requeue(RemoteRequest *request)
 	dlist_delete(&request->node);
 	dlist_push_tail(&request->conn->fifo, &request->node);
 	return true;
+}
+
+/*
+ * Will there be, when all that is queued has been sent, statements without a
+ * Sync?
+ */
+static bool
+is_segment_unended(RemoteConn *conn)
+{
+	RemoteRequest *last;
+
+	if (dlist_is_empty(&conn->fifo))
+		return conn->is_segment_open;
+	last = dlist_tail_element(RemoteRequest, node, &conn->fifo);
+	return last->kind == REMOTE_KIND_QUERY || last->kind == REMOTE_KIND_PREPARE;
+}
+
+RemoteRequest *
+remote_request_queue_copy(RemoteConn *conn, const char *sql, int owner_level)
+{
+	RemoteRequest *request;
+	RemoteQuery query = {0};
+	MemoryContext old_context;
+
+	if (is_segment_unended(conn))
+		remote_request_queue_sync(conn);
+	request = make_request(conn, REMOTE_KIND_COPY);
+	query.sql = sql;
+	copy_query(request, &query);
+	old_context = MemoryContextSwitchTo(request->context);
+	initStringInfo(&request->copy.pending);
+	MemoryContextSwitchTo(old_context);
+	request->owner_level = owner_level;
+	dlist_push_tail(&conn->fifo, &request->node);
+	return request;
 }
 
 void
@@ -263,7 +299,8 @@ remote_conn_runs_orphan(RemoteConn *conn)
 		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
 
 		if (request->state == REMOTE_REQUEST_SENT &&
-			request->kind == REMOTE_KIND_QUERY && request->owner_level > 0)
+			(request->kind == REMOTE_KIND_QUERY ||
+			 request->kind == REMOTE_KIND_COPY) && request->owner_level > 0)
 			return request->is_released;
 	}
 	return false;
@@ -384,7 +421,8 @@ mark_sent(RemoteConn *conn, RemoteRequest *request)
 	request->state = REMOTE_REQUEST_SENT;
 	if (conn->nsent++ == 0)
 		conn->is_unanswered = true;
-	conn->is_segment_open = request->kind != REMOTE_KIND_SYNC;
+	conn->is_segment_open = request->kind == REMOTE_KIND_QUERY ||
+		request->kind == REMOTE_KIND_PREPARE;
 	conn->has_unsent_output = true;
 	conn->has_unwaited_flush = true;
 	if (request->kind == REMOTE_KIND_SYNC)
@@ -511,6 +549,56 @@ retire_statement(RemoteConn *conn)
 	remote_statement_remove(conn, victim);
 }
 
+static bool
+send_one(RemoteConn *conn, RemoteRequest *request)
+{
+	switch (request->kind)
+	{
+		case REMOTE_KIND_SYNC:
+			return PQpipelineSync(conn->pg) == 1;
+		case REMOTE_KIND_COPY:
+			return remote_copy_start(conn, request);
+		case REMOTE_KIND_QUERY:
+		case REMOTE_KIND_PREPARE:
+			return send_query(conn, request);
+	}
+	return false;				/* keep compiler quiet */
+}
+
+/*
+ * Hands what is queued to libpq, up to a COPY that has to wait for the
+ * answers to what goes before; false when libpq refuses.
+ */
+static bool
+send_requests(RemoteConn *conn)
+{
+	RemoteRequest *copy = remote_copy_current(conn);
+	dlist_iter	iter;
+
+	if (copy)
+		return remote_copy_push(conn, copy);
+	if (conn->nsent == 0)
+		retire_statement(conn);
+	dlist_foreach(iter, &conn->fifo)
+	{
+		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
+		bool		was_first = conn->nsent == 0;
+
+		if (request->state != REMOTE_REQUEST_QUEUED)
+			continue;
+		if (request->kind == REMOTE_KIND_COPY && !was_first)
+			break;
+		if (!send_one(conn, request))
+			return false;
+		mark_sent(conn, request);
+		if (request->kind == REMOTE_KIND_COPY)
+			break;
+		if (was_first)
+			note_new_first(conn);
+	}
+	return true;
+}
+
 /*
  * Hands what is queued to libpq and as much of that as possible to the
  * network.
@@ -518,44 +606,19 @@ retire_statement(RemoteConn *conn)
 void
 remote_request_send_queued(RemoteConn *conn)
 {
-	dlist_iter	iter;
+	int			rc = 0;
 
 	if (conn->state != REMOTE_CONN_READY)
 		return;
-	if (conn->nsent == 0)
-		retire_statement(conn);
-	dlist_foreach(iter, &conn->fifo)
-	{
-		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
-		bool		was_first = conn->nsent == 0;
-		bool		ok;
-
-		if (request->state != REMOTE_REQUEST_QUEUED)
-			continue;
-		if (request->kind == REMOTE_KIND_SYNC)
-			ok = PQpipelineSync(conn->pg) == 1;
-		else
-			ok = send_query(conn, request);
-		if (!ok)
-		{
-			remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
-							 PQerrorMessage(conn->pg), NULL);
-			return;
-		}
-		mark_sent(conn, request);
-		if (was_first)
-			note_new_first(conn);
-	}
-	if (conn->has_unsent_output)
-	{
-		int			rc = PQflush(conn->pg);
-
-		if (rc < 0)
-			remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
-							 PQerrorMessage(conn->pg), NULL);
-		else
-			conn->has_unsent_output = rc > 0;
-	}
+	if (!send_requests(conn))
+		rc = -1;
+	else if (conn->has_unsent_output)
+		rc = PQflush(conn->pg);
+	if (rc < 0)
+		remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
+						 PQerrorMessage(conn->pg), NULL);
+	else
+		conn->has_unsent_output = rc > 0;
 }
 
 /* ---- receiving ---- */
@@ -651,6 +714,28 @@ receive_end_of_session(RemoteConn *conn, PGresult *pgres)
 }
 
 /*
+ * The answer is complete; false when that ended the session.
+ */
+static bool
+receive_end(RemoteConn *conn, RemoteRequest *request)
+{
+	if (request->kind == REMOTE_KIND_COPY)
+	{
+		remote_result_unref(conn->segment_error);
+		conn->segment_error = NULL;
+		if (!remote_copy_leave(conn))
+		{
+			remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
+							 PQerrorMessage(conn->pg), NULL);
+			return false;
+		}
+	}
+	make_final(request, request->outcome);
+	note_new_first(conn);
+	return true;
+}
+
+/*
  * Gives one result of libpq to the request it answers; false when that ended
  * the session.
  */
@@ -660,13 +745,14 @@ receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 	if (request->is_replayable)
 		conn->is_replay_armed = false;
 	if (pgres == NULL)
-	{
-		make_final(request, request->outcome);
-		note_new_first(conn);
-		return true;
-	}
+		return receive_end(conn, request);
 	switch (PQresultStatus(pgres))
 	{
+		case PGRES_COPY_IN:
+			PQclear(pgres);
+			request->copy.is_open = true;
+			remote_request_send_queued(conn);
+			return conn->state == REMOTE_CONN_READY;
 		case PGRES_PIPELINE_SYNC:
 			PQclear(pgres);
 			remote_result_unref(conn->segment_error);
@@ -768,6 +854,12 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 		if (is_held_back(first, target) ||
 			(target && remote_request_is_final(target)))
 			return;
+		if (first->copy.is_open && !first->copy.is_end_sent)
+		{
+			remote_copy_listen(conn, first);
+			if (conn->state != REMOTE_CONN_READY || !first->copy.is_end_sent)
+				return;
+		}
 		if (PQisBusy(conn->pg))
 		{
 			if (has_read)
@@ -838,6 +930,9 @@ remote_request_release(RemoteRequest *request)
 	request->is_released = true;
 	if (remote_request_is_final(request))
 		free_request(request);
+	else if (request->kind == REMOTE_KIND_COPY &&
+			 request->state == REMOTE_REQUEST_QUEUED)
+		make_final(request, REMOTE_REQUEST_SKIPPED);
 	else
 		remote_rows_clear(request);
 }
@@ -851,11 +946,21 @@ remote_request_forget_observers_noerror(RemoteConn *conn)
 		dlist_container(RemoteRequest, node, iter.cur)->observer = NULL;
 }
 
+/*
+ * What has not been sent will not be.
+ */
 static void
 release_if_of_level(RemoteRequest *request, int level)
 {
-	if (!request->is_released && request->owner_level >= level)
-		remote_request_release(request);
+	if (request->is_released || request->owner_level < level)
+		return;
+	request->is_released = true;
+	if (remote_request_is_final(request))
+		free_request(request);
+	else if (request->state == REMOTE_REQUEST_QUEUED && level > 0)
+		make_final(request, REMOTE_REQUEST_SKIPPED);
+	else
+		remote_rows_clear(request);
 }
 
 void

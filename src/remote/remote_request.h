@@ -10,6 +10,11 @@
  * rest of its segment.  Requests go to the network when somebody waits, or
  * on remote_flush_noerror().
  *
+ * COPY FROM STDIN is a request of its own kind: libpq cannot do it in a
+ * pipeline, so it is sent once nothing else is outstanding, and what is queued
+ * behind it is sent when it has ended.  Its data may be given from the moment
+ * it is queued.
+ *
  * There is no "in use by another scan" state.  When a caller waits for a
  * request that stands behind others, their answers are kept: the rows of a
  * streaming request up to work_mem in memory and then in a temporary file.
@@ -94,6 +99,14 @@ extern bool remote_request_requeue(RemoteRequest *request);
 
 /* Ends the segment.  Nothing is executed for good before its Sync. */
 extern void remote_request_queue_sync(RemoteConn *conn);
+
+/*
+ * Puts COPY ... FROM STDIN at the end of the FIFO, as a segment of its own; it
+ * ends the one before.
+ */
+extern RemoteRequest *remote_request_queue_copy(RemoteConn *conn,
+												const char *sql,
+												int owner_level);
 
 extern void remote_request_set_observer(RemoteRequest *request,
 										RemoteRequestObserver observer,
@@ -185,6 +198,29 @@ extern void remote_flush_noerror(RemoteConn *conn);
  */
 extern pgsocket remote_request_socket(const RemoteRequest *request);
 
+/* ---- the data of a COPY ---- */
+
+/*
+ * Hands over a part of the data; it is copied.  Never waits.  False when the
+ * request takes no more: it has failed, or will be DONE with what was given
+ * so far, and the rest needs another request.
+ */
+extern bool remote_copy_put(RemoteRequest *request, const char *data,
+							Size size);
+
+/* Should more be given?  It always may, but then it is kept in memory. */
+extern bool remote_copy_has_room(const RemoteRequest *request);
+
+/* There are no more data.  The answer is awaited as that of others. */
+extern void remote_copy_end(RemoteRequest *request);
+
+/*
+ * Waits until the request has room or is final, while all of the requests,
+ * of which it is one, go on.  Raises only for interrupts.
+ */
+extern void remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
+							 int nrequests);
+
 /* ---- ending ---- */
 
 /* Raises what made the request fail; the request must be final, not DONE. */
@@ -201,7 +237,8 @@ extern void remote_request_forget_observers_noerror(RemoteConn *conn);
 
 /*
  * Gives up all requests of the connection whose owner level is at least the
- * given one, and lowers nothing else.  Called on abort.
+ * given one, and lowers nothing else.  Those that have not been sent never
+ * will be.  Called on abort.
  */
 extern void remote_request_orphan_level_noerror(RemoteConn *conn, int level);
 

@@ -29,6 +29,7 @@
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 #include "base/compat.h"
 #include "base/settings.h"
@@ -253,8 +254,13 @@ advance_receiving(RemoteConn *conn, RemoteRequest *target)
 void
 remote_wait_advance(RemoteConn *conn, RemoteRequest *target)
 {
-	advance_sending(conn);
-	advance_receiving(conn, target);
+	do
+	{
+		advance_sending(conn);
+		advance_receiving(conn, target);
+		/* a COPY, or what stood behind it, may have its turn now */
+	} while (conn->state == REMOTE_CONN_READY && conn->nsent == 0 &&
+			 !dlist_is_empty(&conn->fifo));
 }
 
 /*
@@ -266,7 +272,7 @@ advance_before_sleep(RemoteConn *conn, RemoteRequest *target)
 {
 	advance_sending(conn);
 	if (!conn->is_unanswered)
-		advance_receiving(conn, target);
+		remote_wait_advance(conn, target);
 }
 
 /*
@@ -523,6 +529,33 @@ wait_for_requests(RemoteRequest **requests, int nrequests,
 	}
 	pfree(conns);
 	return all_final;
+}
+
+void
+remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
+				 int nrequests)
+{
+	RemoteConn **conns = palloc(sizeof(RemoteConn *) * Max(nrequests, 1));
+	WaitMode	mode = {0};
+	int			position;
+
+	mode.is_interruptible = true;
+	for (;;)
+	{
+		int			nconns;
+
+		(void) advance_requests(requests, nrequests);
+		if (remote_copy_has_room(request))
+			break;
+		CHECK_FOR_INTERRUPTS();
+		nconns = collect_conns(requests, nrequests, conns);
+		if (nconns > 0)
+			sleep_on(conns, nconns, &mode);
+		CHECK_FOR_INTERRUPTS();
+		for (position = 0; position < nconns; position++)
+			look_after_silent(conns[position]);
+	}
+	pfree(conns);
 }
 
 /*

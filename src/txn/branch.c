@@ -59,11 +59,14 @@ struct TxnBranch
 	int			ncursors;
 	BranchFactsFromShard facts;
 	RemoteRequest *probe;		/* the last one queued, or NULL */
-	bool		is_unprobed;	/* the probe of a statement got no answer */
+	bool		is_unprobed;	/* the probe of a statement got no answer, or
+								 * it has none */
 	RemoteRequest *end_request;
 	char		gid[GID_MAX_LENGTH + 1];
 	RemoteConnStats stats_at_start;
 };
+
+static BranchFlushPutOff flush_put_off = NULL;
 
 TxnBranch *
 branch_create(RemoteConn *conn)
@@ -304,10 +307,8 @@ ensure_block(TxnBranch *branch, BranchUse use, uint64 statement)
 }
 
 static void
-ensure_savepoints(TxnBranch *branch)
+ensure_savepoints(TxnBranch *branch, int level)
 {
-	int			level = GetCurrentTransactionNestLevel();
-
 	while (branch->depth < level)
 	{
 		char	   *sql = psprintf("SAVEPOINT s%d", branch->depth + 1);
@@ -357,33 +358,89 @@ may_run_without_block(const TxnBranch *branch, BranchUse use)
 		setting_isolation == SHARD_ISOLATION_MATCH;
 }
 
-RemoteRequest *
-branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
-			 uint64 statement, int owner_level)
+/*
+ * Sees to it that the shard is in a transaction, nested as deep as level,
+ * that suits the statement.
+ */
+static void
+ensure_transaction(TxnBranch *branch, BranchUse use, uint64 statement,
+				   int level)
 {
-	RemoteRequest *request;
-
-	branch_check_usable(branch);
 	if (branch->state == BRANCH_IDLE)
 		remote_conn_reset_noerror(branch->conn);
-	if (may_run_without_block(branch, use))
-	{
-		remote_conn_allow_replay(branch->conn);
-		request = remote_request_queue(branch->conn, query, owner_level);
-		remote_request_queue_sync(branch->conn);
-		return request;
-	}
 	ensure_block(branch, use, statement);
-	ensure_savepoints(branch);
+	ensure_savepoints(branch, level);
 	ensure_access_mode(branch);
 	if (use == BRANCH_USE_WRITE)
 		branch->may_write = true;
+}
+
+static RemoteRequest *
+queue_in_block(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
+			   uint64 statement, int level, int owner_level)
+{
+	RemoteRequest *request;
+
+	ensure_transaction(branch, use, statement, level);
 	request = remote_request_queue(branch->conn, query, owner_level);
 	remote_request_set_observer(request, observe_statement, branch);
 	if (use != BRANCH_USE_CLOSE && branch->read_only_level == 0 &&
 		branch->facts.xid == 0)
 		queue_probe(branch);
 	remote_request_queue_sync(branch->conn);
+	return request;
+}
+
+RemoteRequest *
+branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
+			 uint64 statement, int owner_level)
+{
+	RemoteRequest *request;
+
+	if (flush_put_off)
+		flush_put_off(branch);
+	branch_check_usable(branch);
+	if (may_run_without_block(branch, use))
+	{
+		remote_conn_reset_noerror(branch->conn);
+		remote_conn_allow_replay(branch->conn);
+		request = remote_request_queue(branch->conn, query, owner_level);
+		remote_request_queue_sync(branch->conn);
+		return request;
+	}
+	return queue_in_block(branch, query, use, statement,
+						  GetCurrentTransactionNestLevel(), owner_level);
+}
+
+void
+branch_set_flush_put_off(BranchFlushPutOff flush)
+{
+	flush_put_off = flush;
+}
+
+RemoteRequest *
+branch_queue_put_off(TxnBranch *branch, const RemoteQuery *query,
+					 uint64 statement, int owner_level)
+{
+	branch_check_usable(branch);
+	return queue_in_block(branch, query, BRANCH_USE_WRITE, statement,
+						  Min(GetCurrentTransactionNestLevel(), owner_level),
+						  owner_level);
+}
+
+RemoteRequest *
+branch_queue_copy(TxnBranch *branch, const char *sql, uint64 statement,
+				  int owner_level)
+{
+	RemoteRequest *request;
+
+	branch_check_usable(branch);
+	ensure_transaction(branch, BRANCH_USE_WRITE, statement,
+					   Min(GetCurrentTransactionNestLevel(), owner_level));
+	request = remote_request_queue_copy(branch->conn, sql, owner_level);
+	remote_request_set_observer(request, observe_statement, branch);
+	if (branch->read_only_level == 0 && branch->facts.xid == 0)
+		branch->is_unprobed = true;
 	return request;
 }
 
@@ -677,7 +734,8 @@ branch_subcommit(TxnBranch *branch, int level)
 }
 
 /*
- * Nothing is outstanding on the connection but what outer levels wait for.
+ * Nothing is outstanding on the connection but what outer levels wait for,
+ * and perhaps, while it is being opened, our own BEGIN and SAVEPOINT.
  */
 void
 branch_subabort_noerror(TxnBranch *branch, int level)

@@ -83,6 +83,24 @@ extern RemoteRequest *branch_queue(TxnBranch *branch, const RemoteQuery *query,
 								   int owner_level);
 
 /*
+ * Writes that a statement has put off are queued by these two, and by
+ * branch_set_flush_put_off()'s function, called whenever something else is
+ * about to be queued on the branch: by then they must be done, in the state
+ * that owner_level had before any level below it began.
+ *
+ * Nothing can be sent while a COPY is under way, so it has to be ended before
+ * anything else is queued.
+ */
+typedef void (*BranchFlushPutOff) (TxnBranch *branch);
+
+extern void branch_set_flush_put_off(BranchFlushPutOff flush);
+extern RemoteRequest *branch_queue_put_off(TxnBranch *branch,
+										   const RemoteQuery *query,
+										   uint64 statement, int owner_level);
+extern RemoteRequest *branch_queue_copy(TxnBranch *branch, const char *sql,
+										uint64 statement, int owner_level);
+
+/*
  * remote_request_next() for a streaming request of branch_queue().  A
  * statement that ran without a block and failed before its first row for a
  * reason that can be helped is sent again, and *request becomes the new one:

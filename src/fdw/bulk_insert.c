@@ -1,0 +1,652 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulk_insert.c
+ *	  Many rows on their way to shards.
+ *
+ * The first rows go by INSERT, which needs no more than the trip that BEGIN
+ * makes anyway.  Once there are MIN_ROWS_FOR_COPY the shard is asked whether
+ * COPY would do the same; until the answer comes rows go on by INSERT, and
+ * nobody waits for it.
+ *
+ * A connection carries one COPY at a time, and nothing else meanwhile.  Where
+ * several tables of a statement are on one shard their writers take turns: a
+ * writer that has something to send ends the COPY of the other, without
+ * waiting for the answer, and its own stands behind that.
+ *
+ * What has been sent and not answered is bounded by number (MAX_SENT) and by
+ * the request engine, which tells how much data a COPY should be given.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/tuptable.h"
+#include "lib/ilist.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "fdw/bulk_insert.h"
+#include "fdw/copy_format.h"
+#include "fdw/remote_sql.h"
+#include "fdw/scan_group.h"
+#include "txn/coordinator.h"
+
+/* rows after which COPY is worth two more trips */
+#define MIN_ROWS_FOR_COPY 500
+/* rows are sent when they have this many bytes */
+#define CHUNK_SIZE (64 * 1024)
+/* the same for tables that share a shard, and for all of them together */
+#define MIN_SHARED_CHUNK_SIZE (32 * 1024)
+#define MAX_SHARED_CHUNK_SIZE (256 * 1024)
+#define MAX_SHARED_SIZE (1024 * 1024)
+/* parameters of one INSERT; the protocol's limit is 65535 */
+#define MAX_PARAMS 10000
+/* those of an INSERT that is prepared even if it is the first of its size */
+#define MAX_REUSABLE_PARAMS 500
+/* statements of one writer without an answer */
+#define MAX_SENT 4
+/* the same for statements for one row each, and how many are sent together */
+#define MAX_ROW_STATEMENTS 256
+#define FLUSHED_ROW_STATEMENTS 64
+
+typedef enum BulkMode
+{
+	BULK_INSERT,				/* until there are many rows */
+	BULK_INSERT_ASKED,			/* until the shard has answered the question */
+	BULK_INSERT_ONLY,			/* final: COPY would not do the same */
+	BULK_COPY					/* final */
+} BulkMode;
+
+/* A statement that has been queued completely. */
+typedef struct SentRows
+{
+	RemoteRequest *request;
+	uint64		nrows;
+} SentRows;
+
+struct BulkWriter
+{
+	dlist_node	link;			/* in writers */
+	BulkTarget	target;
+	int			owner_level;
+	TxnBranch  *branch;
+	BulkMode	mode;
+	RemoteRequest *question;	/* of mode BULK_INSERT_ASKED */
+	CopyFormat *format;
+	int			ncolumns;
+	int			max_rows;		/* of one INSERT */
+	Datum	   *values;			/* of a row, for INSERT */
+	bool	   *nulls;
+
+	/*
+	 * Rows kept.  In mode BULK_COPY as COPY takes them; else for each value a
+	 * byte that tells whether it is NULL, and its text with the terminator.
+	 */
+	StringInfoData rows;
+	int			nrows;
+	int			chunk_size;
+	uint64		nrows_sent;
+
+	SentRows	copy;			/* the COPY that takes more rows, if any */
+	SentRows   *sent;			/* oldest first */
+	int			nsent;
+	int			max_sent;
+	MemoryContext context;		/* scratch, reset for each row */
+	MemoryContextCallback callback;
+};
+
+/* of all running statements, inner ones behind outer ones */
+static dlist_head writers = DLIST_STATIC_INIT(writers);
+
+static void
+forget_writer(void *arg)
+{
+	dlist_delete(&((BulkWriter *) arg)->link);
+}
+
+static void
+init_rows(BulkWriter *writer)
+{
+	const BulkTarget *target = &writer->target;
+
+	writer->ncolumns = list_length(target->attrs);
+	writer->max_rows = Max(Min(target->batch_size,
+							   MAX_PARAMS / writer->ncolumns), 1);
+	writer->format = copy_format_create(target->rel, target->attrs,
+										target->params);
+	if (target->ignores_conflicts)
+		writer->mode = BULK_INSERT_ONLY;
+	writer->values = palloc(sizeof(Datum) * writer->ncolumns);
+	writer->nulls = palloc(sizeof(bool) * writer->ncolumns);
+	writer->chunk_size = CHUNK_SIZE;
+}
+
+BulkWriter *
+bulk_create(const BulkTarget *target)
+{
+	MemoryContext query_context = target->estate->es_query_cxt;
+	MemoryContext old_context = MemoryContextSwitchTo(query_context);
+	BulkWriter *writer = palloc0(sizeof(BulkWriter));
+
+	writer->target = *target;
+	writer->owner_level = GetCurrentTransactionNestLevel();
+	writer->branch = coordinator_get_branch_to_write(target->userid,
+													 target->serverid);
+	writer->mode = BULK_INSERT;
+	if (target->attrs != NIL)
+		init_rows(writer);
+	writer->max_sent = target->attrs != NIL ? MAX_SENT : MAX_ROW_STATEMENTS;
+	writer->sent = palloc(sizeof(SentRows) * writer->max_sent);
+	initStringInfo(&writer->rows);
+	writer->context = AllocSetContextCreate(query_context,
+											"shard_fdw row to be sent",
+											ALLOCSET_DEFAULT_SIZES);
+	dlist_push_tail(&writers, &writer->link);
+	writer->callback.func = forget_writer;
+	writer->callback.arg = writer;
+	MemoryContextRegisterResetCallback(query_context, &writer->callback);
+	MemoryContextSwitchTo(old_context);
+	return writer;
+}
+
+/* ---- answers ---- */
+
+/*
+ * The SQLSTATE with which the shard has refused it; 0 if it has not.  Where a
+ * statement was to be prepared the request itself was skipped.
+ */
+static int
+refusal(const RemoteRequest *request)
+{
+	RemoteRequestState state = remote_request_state(request);
+	const RemoteResult *result = remote_request_result(request);
+
+	if ((state != REMOTE_REQUEST_FAILED && state != REMOTE_REQUEST_SKIPPED) ||
+		result == NULL)
+		return 0;
+	return remote_result_sqlstate(result);
+}
+
+/*
+ * Raises the error that made the shard refuse all that came after it, if it
+ * is one of ours.
+ */
+static void
+raise_cause(const TxnBranch *branch)
+{
+	dlist_iter	iter;
+	int			position;
+
+	dlist_foreach(iter, &writers)
+	{
+		BulkWriter *writer = dlist_container(BulkWriter, link, iter.cur);
+
+		for (position = 0; writer->branch == branch &&
+			 position < writer->nsent; position++)
+		{
+			RemoteRequest *request = writer->sent[position].request;
+			int			sqlstate = refusal(request);
+
+			if (sqlstate != 0 && sqlstate != ERRCODE_IN_FAILED_SQL_TRANSACTION)
+				remote_request_report(ERROR, request);
+		}
+	}
+}
+
+static RemoteResult *
+finish_request(BulkWriter *writer, RemoteRequest *request)
+{
+	(void) remote_request_finish_all(&request, 1, 0);
+	if (refusal(request) == ERRCODE_IN_FAILED_SQL_TRANSACTION)
+		raise_cause(writer->branch);
+	return remote_request_finish(request);
+}
+
+/*
+ * Awaits the answer to a statement with rows.
+ */
+static void
+settle(BulkWriter *writer, SentRows *sent)
+{
+	RemoteRequest *request = sent->request;
+	uint64		nskipped;
+
+	sent->request = NULL;
+	nskipped = sent->nrows -
+		remote_result_affected(finish_request(writer, request));
+	remote_request_release(request);
+	if (writer->target.counter)
+		*writer->target.counter -= nskipped;
+}
+
+static void
+settle_oldest(BulkWriter *writer)
+{
+	SentRows	oldest = writer->sent[0];
+
+	writer->nsent--;
+	memmove(&writer->sent[0], &writer->sent[1],
+			writer->nsent * sizeof(SentRows));
+	settle(writer, &oldest);
+}
+
+/*
+ * For one more statement.
+ */
+static void
+make_room(BulkWriter *writer)
+{
+	while (writer->nsent == writer->max_sent)
+		settle_oldest(writer);
+}
+
+static void
+remember_sent(BulkWriter *writer, RemoteRequest *request, uint64 nrows)
+{
+	Assert(writer->nsent < writer->max_sent);
+	writer->sent[writer->nsent].request = request;
+	writer->sent[writer->nsent++].nrows = nrows;
+}
+
+/* ---- turns on the connection ---- */
+
+/*
+ * The COPY under way gets no more rows.
+ */
+static void
+end_copy(BulkWriter *writer)
+{
+	StringInfoData trailer;
+
+	if (writer->copy.request == NULL)
+		return;
+	make_room(writer);
+	initStringInfo(&trailer);
+	copy_format_append_trailer(writer->format, &trailer);
+	(void) remote_copy_put(writer->copy.request, trailer.data, trailer.len);
+	pfree(trailer.data);
+	remote_copy_end(writer->copy.request);
+	remember_sent(writer, writer->copy.request, writer->copy.nrows);
+	writer->copy.request = NULL;
+	branch_flush(writer->branch);
+}
+
+static bool
+has_something(const BulkWriter *writer)
+{
+	return writer->nrows > 0 || writer->copy.request || writer->nsent > 0;
+}
+
+static void finish_writers(EState *estate, TxnBranch *branch);
+
+/*
+ * To be called before anything is queued for the writer.  Older writers of
+ * other statements belong to statements further out, which have been
+ * interrupted by this one: their rows go first.
+ */
+static void
+take_turn(BulkWriter *writer)
+{
+	dlist_iter	iter;
+	bool		is_older = true;
+	int			npeers = 0;
+
+	dlist_foreach(iter, &writers)
+	{
+		BulkWriter *peer = dlist_container(BulkWriter, link, iter.cur);
+
+		if (peer == writer)
+			is_older = false;
+		else if (peer->branch == writer->branch &&
+				 peer->target.estate == writer->target.estate)
+		{
+			end_copy(peer);
+			npeers++;
+		}
+		else if (peer->branch == writer->branch && is_older &&
+				 has_something(peer))
+			finish_writers(peer->target.estate, writer->branch);
+	}
+	if (npeers > 0)
+		writer->chunk_size = Max(MIN_SHARED_CHUNK_SIZE,
+								 Min(MAX_SHARED_CHUNK_SIZE,
+									 MAX_SHARED_SIZE / (npeers + 1)));
+}
+
+/* ---- by INSERT ---- */
+
+/*
+ * Queues an INSERT of some of the rows kept; returns what follows them.
+ */
+static char *
+queue_insert(BulkWriter *writer, char *next, int nrows)
+{
+	const BulkTarget *target = &writer->target;
+	const char **values;
+	RemoteQuery query = {0};
+	StringInfoData sql;
+	int			param;
+
+	query.nparams = nrows * writer->ncolumns;
+	values = palloc(sizeof(char *) * query.nparams);
+	for (param = 0; param < query.nparams; param++)
+	{
+		values[param] = *next ? NULL : next + 1;
+		next += strlen(next + 1) + 2;
+	}
+	initStringInfo(&sql);
+	remote_sql_insert(&sql, target->rel, target->attrs, nrows);
+	remote_sql_insert_end(&sql, target->rel, target->ignores_conflicts, NIL);
+	query.sql = sql.data;
+	query.param_values = values;
+	query.is_reusable = nrows == writer->max_rows ||
+		query.nparams <= MAX_REUSABLE_PARAMS;
+	make_room(writer);
+	remember_sent(writer,
+				  branch_queue_put_off(writer->branch, &query,
+									   scan_group_statement(target->estate),
+									   writer->owner_level), nrows);
+	return next;
+}
+
+static void
+send_by_insert(BulkWriter *writer)
+{
+	MemoryContext old_context;
+	char	   *next = writer->rows.data;
+	int			nrows;
+
+	take_turn(writer);
+	old_context = MemoryContextSwitchTo(writer->context);
+	while (writer->nrows > 0)
+	{
+		nrows = Min(writer->nrows, writer->max_rows);
+		next = queue_insert(writer, next, nrows);
+		writer->nrows -= nrows;
+		writer->nrows_sent += nrows;
+		MemoryContextReset(writer->context);
+	}
+	MemoryContextSwitchTo(old_context);
+	resetStringInfo(&writer->rows);
+}
+
+static void
+keep_for_insert(BulkWriter *writer, TupleTableSlot *slot)
+{
+	const char *const *texts;
+	ListCell   *cell;
+	int			col = 0;
+
+	foreach(cell, writer->target.attrs)
+	{
+		writer->values[col] = slot_getattr(slot, lfirst_int(cell),
+										   &writer->nulls[col]);
+		col++;
+	}
+	texts = param_writer_print(writer->target.params, writer->values,
+							   writer->nulls);
+	for (col = 0; col < writer->ncolumns; col++)
+	{
+		const char *text = texts[col] ? texts[col] : "";
+
+		appendStringInfoCharMacro(&writer->rows, texts[col] == NULL);
+		appendBinaryStringInfo(&writer->rows, text, strlen(text) + 1);
+	}
+}
+
+/* ---- by COPY ---- */
+
+static void
+ask_about_copy(BulkWriter *writer)
+{
+	RemoteQuery query = {0};
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	remote_sql_copy_check(&sql, writer->target.rel, writer->target.attrs,
+						  copy_format_is_binary(writer->format));
+	query.sql = sql.data;
+	query.is_reusable = true;
+	writer->question =
+		branch_queue_put_off(writer->branch, &query,
+							 scan_group_statement(writer->target.estate),
+							 writer->owner_level);
+	writer->mode = BULK_INSERT_ASKED;
+	pfree(sql.data);
+}
+
+static void
+note_answer_if_there(BulkWriter *writer)
+{
+	RemoteResult *result;
+
+	if (!remote_request_is_final(writer->question))
+		return;
+	writer->mode = BULK_INSERT_ONLY;
+	result = finish_request(writer, writer->question);
+	if (remote_result_nrows(result) == 1 &&
+		!remote_result_is_null(result, 0, 0) &&
+		*remote_result_value(result, 0, 0) == 't')
+		writer->mode = BULK_COPY;
+	remote_request_release(writer->question);
+	writer->question = NULL;
+}
+
+static void
+start_copy(BulkWriter *writer)
+{
+	const BulkTarget *target = &writer->target;
+	StringInfoData buf;
+
+	make_room(writer);
+	initStringInfo(&buf);
+	remote_sql_copy(&buf, target->rel, target->attrs,
+					copy_format_is_binary(writer->format));
+	writer->copy.request =
+		branch_queue_copy(writer->branch, buf.data,
+						  scan_group_statement(target->estate),
+						  writer->owner_level);
+	writer->copy.nrows = 0;
+	resetStringInfo(&buf);
+	copy_format_append_header(writer->format, &buf);
+	(void) remote_copy_put(writer->copy.request, buf.data, buf.len);
+	pfree(buf.data);
+}
+
+/*
+ * Waits until the shard has taken some of what it was given; the other shards
+ * go on meanwhile.
+ */
+static void
+wait_for_room(BulkWriter *writer)
+{
+	RemoteRequest **requests;
+	int			nrequests = 0;
+	dlist_iter	iter;
+
+	if (remote_copy_has_room(writer->copy.request))
+		return;
+	dlist_foreach(iter, &writers)
+		nrequests++;
+	requests = palloc(sizeof(RemoteRequest *) * nrequests);
+	nrequests = 0;
+	dlist_foreach(iter, &writers)
+	{
+		BulkWriter *peer = dlist_container(BulkWriter, link, iter.cur);
+
+		if (peer->copy.request &&
+			peer->target.estate == writer->target.estate)
+			requests[nrequests++] = peer->copy.request;
+	}
+	remote_copy_wait(writer->copy.request, requests, nrequests);
+	pfree(requests);
+}
+
+static void
+send_by_copy(BulkWriter *writer)
+{
+	take_turn(writer);
+	for (;;)
+	{
+		if (writer->copy.request == NULL)
+			start_copy(writer);
+		if (remote_copy_put(writer->copy.request, writer->rows.data,
+							writer->rows.len))
+			break;
+		/* it ended early: raise the error, or go on with another one */
+		settle(writer, &writer->copy);
+	}
+	writer->copy.nrows += writer->nrows;
+	writer->nrows = 0;
+	resetStringInfo(&writer->rows);
+	wait_for_room(writer);
+}
+
+/* ---- rows ---- */
+
+static bool
+is_full(const BulkWriter *writer)
+{
+	return writer->rows.len >= writer->chunk_size ||
+		(writer->mode != BULK_COPY && writer->nrows >= writer->max_rows);
+}
+
+void
+bulk_add(BulkWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(writer->context);
+
+	if (writer->mode == BULK_COPY)
+		copy_format_append_row(writer->format, &writer->rows, slot);
+	else
+		keep_for_insert(writer, slot);
+	writer->nrows++;
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(writer->context);
+	if (!is_full(writer))
+		return;
+
+	if (writer->mode == BULK_COPY)
+	{
+		send_by_copy(writer);
+		return;
+	}
+	send_by_insert(writer);
+	if (writer->mode == BULK_INSERT && writer->nrows_sent >= MIN_ROWS_FOR_COPY)
+		ask_about_copy(writer);
+	branch_flush(writer->branch);
+	if (writer->mode == BULK_INSERT_ASKED)
+		note_answer_if_there(writer);
+}
+
+/* ---- one row each ---- */
+
+void
+bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
+{
+	take_turn(writer);
+	make_room(writer);
+	remember_sent(writer,
+				  branch_queue_put_off(writer->branch, query,
+									   scan_group_statement(writer->target.estate),
+									   writer->owner_level), 1);
+	if (++writer->nrows_sent % FLUSHED_ROW_STATEMENTS == 0)
+		branch_flush(writer->branch);
+}
+
+/* ---- the end ---- */
+
+static void
+send_rest(BulkWriter *writer)
+{
+	if (writer->nrows > 0)
+	{
+		if (writer->mode == BULK_COPY)
+			send_by_copy(writer);
+		else
+			send_by_insert(writer);
+	}
+	end_copy(writer);
+	branch_flush(writer->branch);
+}
+
+/*
+ * The writers that have something, by EState and by branch, where given.
+ * Those of a level that has been rolled back are about to go.
+ */
+static List *
+list_writers(const EState *estate, const TxnBranch *branch)
+{
+	List	   *found = NIL;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &writers)
+	{
+		BulkWriter *writer = dlist_container(BulkWriter, link, iter.cur);
+
+		if ((estate == NULL || writer->target.estate == estate) &&
+			(branch == NULL || writer->branch == branch) &&
+			writer->owner_level <= GetCurrentTransactionNestLevel() &&
+			has_something(writer))
+			found = lappend(found, writer);
+	}
+	return found;
+}
+
+static void
+finish_writers(EState *estate, TxnBranch *branch)
+{
+	List	   *found = list_writers(estate, branch);
+	RemoteRequest **requests;
+	int			nrequests = 0;
+	ListCell   *cell;
+
+	if (found == NIL)
+		return;
+	foreach(cell, found)
+		send_rest(lfirst(cell));
+	foreach(cell, found)
+		nrequests += ((BulkWriter *) lfirst(cell))->nsent;
+	requests = palloc(sizeof(RemoteRequest *) * nrequests);
+	nrequests = 0;
+	foreach(cell, found)
+	{
+		BulkWriter *writer = lfirst(cell);
+		int			position;
+
+		for (position = 0; position < writer->nsent; position++)
+			requests[nrequests++] = writer->sent[position].request;
+	}
+	(void) remote_request_finish_all(requests, nrequests, 0);
+	foreach(cell, found)
+	{
+		BulkWriter *writer = lfirst(cell);
+
+		while (writer->nsent > 0)
+			settle_oldest(writer);
+	}
+	pfree(requests);
+	list_free(found);
+}
+
+void
+bulk_finish(EState *estate)
+{
+	finish_writers(estate, NULL);
+}
+
+static void
+flush_branch(TxnBranch *branch)
+{
+	if (!dlist_is_empty(&writers))
+		finish_writers(NULL, branch);
+}
+
+void
+bulk_init(void)
+{
+	branch_set_flush_put_off(flush_branch);
+}

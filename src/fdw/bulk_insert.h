@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulk_insert.h
+ *	  Many rows on their way to shards.
+ *
+ * A BulkWriter takes the rows that a statement inserts into one foreign
+ * table, keeps some of them, and sends them so that all shards are at work at
+ * the same time: at first by INSERT with several rows, then, if there are
+ * many and the shard's table allows it, by COPY.  Memory is bounded per
+ * shard: who adds faster than a shard takes has to wait.
+ *
+ * A row is not known to be inserted when bulk_add() returns, so this is for
+ * rows that nobody needs to see again.  An error of the shard is raised by a
+ * later call, at the latest by bulk_finish(), which must be called before the
+ * statement ends, and corrects the number of rows that core has counted.
+ * Whoever queues anything else on the branch has the rows sent first (see
+ * branch_set_flush_put_off()), so later statements see them.
+ *
+ * A writer lives in the EState's query context and goes with it.  The
+ * functions wait and raise.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_FDW_BULK_INSERT_H
+#define SHARD_FDW_FDW_BULK_INSERT_H
+
+#include "nodes/execnodes.h"
+
+#include "fdw/tuple_io.h"
+#include "remote/remote_request.h"
+
+typedef struct BulkWriter BulkWriter;
+
+typedef struct BulkTarget
+{
+	EState	   *estate;
+	Relation	rel;
+	Oid			userid;
+	Oid			serverid;
+	List	   *attrs;			/* attnos to send; NIL for bulk_put_off() */
+	ParamWriter *params;		/* which prints them */
+	bool		ignores_conflicts;	/* ON CONFLICT DO NOTHING */
+	int			batch_size;		/* most rows of one INSERT */
+	uint64	   *counter;		/* where the rows have been counted, to be
+								 * lowered by those the shard leaves out; or
+								 * NULL */
+} BulkTarget;
+
+/* Called by _PG_init(). */
+extern void bulk_init(void);
+
+/* Copies the struct, not what it points to. */
+extern BulkWriter *bulk_create(const BulkTarget *target);
+
+/* The slot's content is not needed after the call. */
+extern void bulk_add(BulkWriter *writer, TupleTableSlot *slot);
+
+/*
+ * Queues a statement that is expected to change one row, and does not wait
+ * for its answer.  For a writer without attrs.
+ */
+extern void bulk_put_off(BulkWriter *writer, const RemoteQuery *query);
+
+/* Sends and awaits all that the EState's writers have. */
+extern void bulk_finish(EState *estate);
+
+#endif							/* SHARD_FDW_FDW_BULK_INSERT_H */
