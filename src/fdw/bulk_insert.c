@@ -4,9 +4,9 @@
  *	  Many rows on their way to shards.
  *
  * The first rows go by INSERT, which needs no more than the trip that BEGIN
- * makes anyway.  Once there are MIN_ROWS_FOR_COPY the shard is asked whether
- * COPY would do the same; until the answer comes rows go on by INSERT, and
- * nobody waits for it.
+ * makes anyway.  When there are MIN_ROWS_FOR_COPY the shard is asked, ahead of
+ * them, whether COPY would do the same; until the answer comes rows go on by
+ * INSERT, and nobody waits for it.
  *
  * A connection carries one COPY at a time, and nothing else meanwhile.  Where
  * several tables of a statement are on one shard their writers take turns: a
@@ -42,8 +42,8 @@
 #define MIN_SHARED_CHUNK_SIZE (32 * 1024)
 #define MAX_SHARED_CHUNK_SIZE (256 * 1024)
 #define MAX_SHARED_SIZE (1024 * 1024)
-/* parameters of one INSERT; the protocol's limit is 65535 */
-#define MAX_PARAMS 10000
+/* parameters of one INSERT; more of them make it no faster */
+#define MAX_PARAMS 2000
 /* those of an INSERT that is prepared even if it is the first of its size */
 #define MAX_REUSABLE_PARAMS 500
 /* statements of one writer without an answer */
@@ -113,7 +113,7 @@ init_rows(BulkWriter *writer)
 	const BulkTarget *target = &writer->target;
 
 	writer->ncolumns = list_length(target->attrs);
-	writer->max_rows = Max(Min(target->batch_size,
+	writer->max_rows = Max(Min(Min(target->batch_size, MIN_ROWS_FOR_COPY),
 							   MAX_PARAMS / writer->ncolumns), 1);
 	writer->format = copy_format_create(target->rel, target->attrs,
 										target->params);
@@ -405,6 +405,7 @@ ask_about_copy(BulkWriter *writer)
 	RemoteQuery query = {0};
 	StringInfoData sql;
 
+	take_turn(writer);
 	initStringInfo(&sql);
 	remote_sql_copy_check(&sql, writer->target.rel, writer->target.attrs,
 						  copy_format_is_binary(writer->format));
@@ -534,9 +535,10 @@ bulk_add(BulkWriter *writer, TupleTableSlot *slot)
 		send_by_copy(writer);
 		return;
 	}
-	send_by_insert(writer);
-	if (writer->mode == BULK_INSERT && writer->nrows_sent >= MIN_ROWS_FOR_COPY)
+	if (writer->mode == BULK_INSERT &&
+		writer->nrows_sent + writer->nrows >= MIN_ROWS_FOR_COPY)
 		ask_about_copy(writer);
+	send_by_insert(writer);
 	branch_flush(writer->branch);
 	if (writer->mode == BULK_INSERT_ASKED)
 		note_answer_if_there(writer);
