@@ -63,6 +63,15 @@ BEGIN
   END LOOP;
   RAISE NOTICE 'statements that were given the snapshot of the one before: %', kept;
 END $$;
+-- nor does a scan that was aborted keep its snapshot for others
+BEGIN;
+SAVEPOINT a;
+SELECT 1 / (x.i - x.i) FROM generate_series(1, 3) x(i), iso a, iso b LIMIT 1;
+ROLLBACK TO a;
+RELEASE a;
+SELECT a.level FROM iso a, iso b;
+SELECT level FROM iso;
+COMMIT;
 -- but after a write the level stays what it is
 BEGIN;
 INSERT INTO iso_t VALUES (5);

@@ -106,16 +106,55 @@ remote_conn_create(Oid userid, Oid serverid)
 	return conn;
 }
 
+/*
+ * PQhostaddr() is empty, or the folder, where the connection is by a local
+ * socket; then the host alone says it all.
+ */
+static const char *
+pinned_address(const PGconn *pg)
+{
+	const char *address = PQhostaddr(pg);
+
+	return address && address[0] != '/' ? address : "";
+}
+
+/*
+ * The same parameters, which stay with the main connection that lives longer,
+ * but for the host: of several the one that the main connection has reached.
+ */
+static RemoteOptions *
+pin_host(RemoteConn *side, const RemoteConn *conn)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(side->context);
+	RemoteOptions *options = palloc(sizeof(RemoteOptions));
+	int			count = 0;
+
+	*options = *conn->options;
+	while (conn->options->keywords[count])
+		count++;
+	options->keywords = palloc0(sizeof(char *) * (count + 4));
+	options->values = palloc0(sizeof(char *) * (count + 4));
+	memcpy(options->keywords, conn->options->keywords, sizeof(char *) * count);
+	memcpy(options->values, conn->options->values, sizeof(char *) * count);
+	options->keywords[count] = "host";
+	options->values[count++] = pstrdup(PQhost(conn->pg));
+	options->keywords[count] = "hostaddr";
+	options->values[count++] = pstrdup(pinned_address(conn->pg));
+	options->keywords[count] = "port";
+	options->values[count++] = pstrdup(PQport(conn->pg));
+	MemoryContextSwitchTo(old_context);
+	return options;
+}
+
 RemoteConn *
 remote_conn_create_side(const RemoteConn *conn)
 {
 	RemoteConn *side = alloc_conn();
 
-	/* the parameters stay with the main connection, which lives longer */
 	side->userid = conn->userid;
 	side->serverid = conn->serverid;
 	side->server_name = conn->server_name;
-	side->options = conn->options;
+	side->options = pin_host(side, conn);
 	return side;
 }
 

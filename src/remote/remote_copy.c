@@ -100,7 +100,7 @@ remote_copy_listen(RemoteConn *conn, RemoteRequest *request)
 						 PQerrorMessage(conn->pg), NULL);
 		return;
 	}
-	remote_request_send_queued(conn);
+	remote_send_queued(conn);
 }
 
 /* ---- for owners ---- */

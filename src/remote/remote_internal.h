@@ -4,8 +4,8 @@
  *	  What the modules of src/remote share, and nobody else sees.
  *
  * Who changes what: remote_conn.c opens and closes and alone changes
- * RemoteConn.state; remote_request.c alone changes the FIFO and the state of
- * requests; remote_wait.c alone waits; remote_rows.c keeps the rows of a
+ * RemoteConn.state; remote_request.c and remote_send.c alone change the FIFO and
+ * the state of requests; remote_wait.c alone waits; remote_rows.c keeps the rows of a
  * stream that nobody has taken yet.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
@@ -203,10 +203,18 @@ extern bool remote_conn_was_just_used(const RemoteConn *conn);
 /* A second, private connection with the same parameters. */
 extern RemoteConn *remote_conn_create_side(const RemoteConn *conn);
 
+/* ---- remote_send.c ---- */
+extern void remote_send_queued(RemoteConn *conn);
+
+/* To be called when another request has become the first unanswered one. */
+extern void remote_send_note_first(RemoteConn *conn);
+
 /* ---- remote_request.c ---- */
+extern RemoteRequest *remote_request_make(RemoteConn *conn,
+										  RemoteRequestKind kind);
 extern RemoteRequest *remote_request_first_unanswered(RemoteConn *conn);
-extern void remote_request_send_queued(RemoteConn *conn);
 extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
+extern void remote_request_receive_unasked(RemoteConn *conn);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
 extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
 extern PGresult *remote_request_take_buffered(RemoteRequest *request);

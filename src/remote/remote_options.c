@@ -305,7 +305,7 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 	if (setting_application_name && setting_application_name[0])
 		application = setting_application_name;
 	max_keywords = list_length(server->options) +
-		list_length(user->options) + 6;
+		list_length(user->options) + 9;
 	list.options = palloc0(sizeof(RemoteOptions));
 	list.options->keywords = palloc0(sizeof(char *) * max_keywords);
 	list.options->values = palloc0(sizeof(char *) * max_keywords);
@@ -314,6 +314,10 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 	if (list.options->needs_own_password)
 		check_own_password(user);
 
+	/* a host that vanished is noticed; the server's options override these */
+	add_keyword(&list, "keepalives_idle", "30");
+	add_keyword(&list, "keepalives_interval", "10");
+	add_keyword(&list, "keepalives_count", "3");
 	add_libpq_options(&list, server->options);
 	add_libpq_options(&list, user->options);
 	if (application)

@@ -12,7 +12,7 @@
  * libpq answers a statement with its results and a NULL, a Sync with one
  * PGRES_PIPELINE_SYNC and no NULL.  Row-by-row delivery must be asked for
  * right when a streaming request becomes the first unanswered one, before
- * libpq parses anything for it: see note_new_first().
+ * libpq parses anything for it: see remote_send_note_first().
  *
  * Nothing here waits.
  *
@@ -27,13 +27,10 @@
 
 #include "remote/remote_internal.h"
 
-/* rows asked for at once where libpq can deliver several */
-#define STREAM_CHUNK_ROWS 256
-
 /* ---- making and freeing requests ---- */
 
-static RemoteRequest *
-make_request(RemoteConn *conn, RemoteRequestKind kind)
+RemoteRequest *
+remote_request_make(RemoteConn *conn, RemoteRequestKind kind)
 {
 	MemoryContext context = AllocSetContextCreate(conn->context,
 												  "shard_fdw request",
@@ -110,7 +107,7 @@ RemoteRequest *
 remote_request_queue(RemoteConn *conn, const RemoteQuery *query,
 					 int owner_level)
 {
-	RemoteRequest *request = make_request(conn, REMOTE_KIND_QUERY);
+	RemoteRequest *request = remote_request_make(conn, REMOTE_KIND_QUERY);
 
 	copy_query(request, query);
 	request->owner_level = owner_level;
@@ -161,7 +158,7 @@ remote_request_queue_copy(RemoteConn *conn, const char *sql, int owner_level)
 
 	if (is_segment_unended(conn))
 		remote_request_queue_sync(conn);
-	request = make_request(conn, REMOTE_KIND_COPY);
+	request = remote_request_make(conn, REMOTE_KIND_COPY);
 	query.sql = sql;
 	copy_query(request, &query);
 	old_context = MemoryContextSwitchTo(request->context);
@@ -175,7 +172,7 @@ remote_request_queue_copy(RemoteConn *conn, const char *sql, int owner_level)
 void
 remote_request_queue_sync(RemoteConn *conn)
 {
-	RemoteRequest *request = make_request(conn, REMOTE_KIND_SYNC);
+	RemoteRequest *request = remote_request_make(conn, REMOTE_KIND_SYNC);
 
 	dlist_push_tail(&conn->fifo, &request->node);
 }
@@ -187,8 +184,8 @@ void
 remote_request_insert_setup(RemoteConn *conn, const char *sql)
 {
 	RemoteQuery query = {0};
-	RemoteRequest *sync = make_request(conn, REMOTE_KIND_SYNC);
-	RemoteRequest *request = make_request(conn, REMOTE_KIND_QUERY);
+	RemoteRequest *sync = remote_request_make(conn, REMOTE_KIND_SYNC);
+	RemoteRequest *request = remote_request_make(conn, REMOTE_KIND_QUERY);
 
 	query.sql = sql;
 	copy_query(request, &query);
@@ -277,7 +274,9 @@ remote_request_bytes(const RemoteRequest *request)
 pgsocket
 remote_request_socket(const RemoteRequest *request)
 {
-	return request->conn->state == REMOTE_CONN_READY ?
+	/* whoever waits for the socket to become readable sends nothing */
+	return request->conn->state == REMOTE_CONN_READY &&
+		!request->conn->has_unsent_output ?
 		PQsocket(request->conn->pg) : PGINVALID_SOCKET;
 }
 
@@ -401,6 +400,7 @@ remote_request_lose_all(RemoteConn *conn, bool keeps_replayable)
 			conn->nsent--;
 		request->state = REMOTE_REQUEST_QUEUED;
 		if (keeps_replayable && request->is_replayable &&
+			request->nrows == 0 && request->result == NULL &&
 			request->kind != REMOTE_KIND_PREPARE)
 		{
 			request->outcome = REMOTE_REQUEST_DONE;
@@ -411,214 +411,6 @@ remote_request_lose_all(RemoteConn *conn, bool keeps_replayable)
 			make_final(request, REMOTE_REQUEST_LOST);
 	}
 	Assert(conn->nsent == 0);
-}
-
-/* ---- sending ---- */
-
-static void
-mark_sent(RemoteConn *conn, RemoteRequest *request)
-{
-	request->state = REMOTE_REQUEST_SENT;
-	if (conn->nsent++ == 0)
-		conn->is_unanswered = true;
-	conn->is_segment_open = request->kind == REMOTE_KIND_QUERY ||
-		request->kind == REMOTE_KIND_PREPARE;
-	conn->has_unsent_output = true;
-	conn->has_unwaited_flush = true;
-	if (request->kind == REMOTE_KIND_SYNC)
-		conn->segment++;
-	else
-		conn->stats.statements++;
-}
-
-/*
- * To be called when another request has become the first unanswered one.
- */
-static void
-note_new_first(RemoteConn *conn)
-{
-	RemoteRequest *first = remote_request_first_unanswered(conn);
-
-	if (first == NULL || first->state != REMOTE_REQUEST_SENT ||
-		!first->query.is_stream)
-		return;
-#ifdef LIBPQ_HAS_CHUNK_MODE
-	if (PQsetChunkedRowsMode(conn->pg, STREAM_CHUNK_ROWS))
-		return;
-#endif
-	(void) PQsetSingleRowMode(conn->pg);
-}
-
-/*
- * Sends the Parse of a named statement just before the request that wants
- * it; false when libpq refuses.
- */
-static bool
-send_prepare(RemoteConn *conn, RemoteRequest *request,
-			 RemoteStatement *statement)
-{
-	RemoteRequest *prepare = make_request(conn, REMOTE_KIND_PREPARE);
-	char		name[NAMEDATALEN];
-	bool		was_first = conn->nsent == 0;
-
-	prepare->statement = statement;
-	dlist_insert_before(&request->node, &prepare->node);
-	remote_statement_name(statement, name);
-	if (!PQsendPrepare(conn->pg, name, request->query.sql,
-					   request->query.nparams, request->query.param_types))
-		return false;
-	statement->pending_segment = conn->segment + 1;
-	mark_sent(conn, prepare);
-	if (was_first)
-		note_new_first(conn);
-	return true;
-}
-
-/*
- * The statement under whose name the request can be executed, or NULL.
- */
-static bool
-choose_statement(RemoteConn *conn, RemoteRequest *request)
-{
-	RemoteStatement *statement;
-
-	if (!request->query.is_reusable)
-		return true;
-	statement = remote_statement_lookup(conn, &request->query);
-	if (statement == NULL)
-		return true;
-	if (!statement->is_prepared && statement->pending_segment == 0 &&
-		statement->uses > 1)
-	{
-		if (!send_prepare(conn, request, statement))
-			return false;
-	}
-	if (statement->is_prepared ||
-		statement->pending_segment == conn->segment + 1)
-		request->statement = statement;
-	return true;
-}
-
-static bool
-send_query(RemoteConn *conn, RemoteRequest *request)
-{
-	RemoteQuery *query = &request->query;
-	char		name[NAMEDATALEN];
-
-	if (!choose_statement(conn, request))
-		return false;
-	if (request->statement == NULL)
-		return PQsendQueryParams(conn->pg, query->sql, query->nparams,
-								 query->param_types, query->param_values,
-								 query->param_lengths, query->param_formats,
-								 query->binary_result ? 1 : 0) == 1;
-	remote_statement_name(request->statement, name);
-	return PQsendQueryPrepared(conn->pg, name, query->nparams,
-							   query->param_values, query->param_lengths,
-							   query->param_formats,
-							   query->binary_result ? 1 : 0) == 1;
-}
-
-/*
- * Makes room in the table of prepared statements, in a segment of its own.
- */
-static void
-retire_statement(RemoteConn *conn)
-{
-	RemoteStatement *victim;
-	char		name[NAMEDATALEN];
-
-	if (conn->is_segment_open)
-		return;
-	if (conn->stale_statement != 0)
-	{
-		remote_request_insert_setup(conn,
-									psprintf("DEALLOCATE shard_fdw_%u",
-											 conn->stale_statement));
-		conn->stale_statement = 0;
-		return;
-	}
-	victim = remote_statement_victim(conn);
-	if (victim == NULL)
-		return;
-	if (victim->is_prepared)
-	{
-		remote_statement_name(victim, name);
-		remote_request_insert_setup(conn, psprintf("DEALLOCATE %s", name));
-	}
-	remote_statement_remove(conn, victim);
-}
-
-static bool
-send_one(RemoteConn *conn, RemoteRequest *request)
-{
-	switch (request->kind)
-	{
-		case REMOTE_KIND_SYNC:
-			return PQpipelineSync(conn->pg) == 1;
-		case REMOTE_KIND_COPY:
-			return remote_copy_start(conn, request);
-		case REMOTE_KIND_QUERY:
-		case REMOTE_KIND_PREPARE:
-			return send_query(conn, request);
-	}
-	return false;				/* keep compiler quiet */
-}
-
-/*
- * Hands what is queued to libpq, up to a COPY that has to wait for the
- * answers to what goes before; false when libpq refuses.
- */
-static bool
-send_requests(RemoteConn *conn)
-{
-	RemoteRequest *copy = remote_copy_current(conn);
-	dlist_iter	iter;
-
-	if (copy)
-		return remote_copy_push(conn, copy);
-	if (conn->nsent == 0)
-		retire_statement(conn);
-	dlist_foreach(iter, &conn->fifo)
-	{
-		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
-		bool		was_first = conn->nsent == 0;
-
-		if (request->state != REMOTE_REQUEST_QUEUED)
-			continue;
-		if (request->kind == REMOTE_KIND_COPY && !was_first)
-			break;
-		if (!send_one(conn, request))
-			return false;
-		mark_sent(conn, request);
-		if (request->kind == REMOTE_KIND_COPY)
-			break;
-		if (was_first)
-			note_new_first(conn);
-	}
-	return true;
-}
-
-/*
- * Hands what is queued to libpq and as much of that as possible to the
- * network.
- */
-void
-remote_request_send_queued(RemoteConn *conn)
-{
-	int			rc = 0;
-
-	if (conn->state != REMOTE_CONN_READY)
-		return;
-	if (!send_requests(conn))
-		rc = -1;
-	else if (conn->has_unsent_output)
-		rc = PQflush(conn->pg);
-	if (rc < 0)
-		remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
-						 PQerrorMessage(conn->pg), NULL);
-	else
-		conn->has_unsent_output = rc > 0;
 }
 
 /* ---- receiving ---- */
@@ -731,8 +523,22 @@ receive_end(RemoteConn *conn, RemoteRequest *request)
 		}
 	}
 	make_final(request, request->outcome);
-	note_new_first(conn);
+	remote_send_note_first(conn);
 	return true;
+}
+
+/*
+ * The first answer has come: nothing that was queued until now may be sent a
+ * second time, even if something queued later may.
+ */
+static void
+disarm_replay(RemoteConn *conn)
+{
+	dlist_iter	iter;
+
+	conn->is_replay_armed = false;
+	dlist_foreach(iter, &conn->fifo)
+		dlist_container(RemoteRequest, node, iter.cur)->is_replayable = false;
 }
 
 /*
@@ -742,8 +548,8 @@ receive_end(RemoteConn *conn, RemoteRequest *request)
 static bool
 receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 {
-	if (request->is_replayable)
-		conn->is_replay_armed = false;
+	if (conn->is_replay_armed && request->is_replayable)
+		disarm_replay(conn);
 	if (pgres == NULL)
 		return receive_end(conn, request);
 	switch (PQresultStatus(pgres))
@@ -751,14 +557,14 @@ receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 		case PGRES_COPY_IN:
 			PQclear(pgres);
 			request->copy.is_open = true;
-			remote_request_send_queued(conn);
+			remote_send_queued(conn);
 			return conn->state == REMOTE_CONN_READY;
 		case PGRES_PIPELINE_SYNC:
 			PQclear(pgres);
 			remote_result_unref(conn->segment_error);
 			conn->segment_error = NULL;
 			make_final(request, REMOTE_REQUEST_DONE);
-			note_new_first(conn);
+			remote_send_note_first(conn);
 			return true;
 		case PGRES_PIPELINE_ABORTED:
 			PQclear(pgres);
@@ -880,6 +686,19 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 		if (!receive_one(conn, first, pgres))
 			return;
 	}
+}
+
+/*
+ * Something has come without being asked for: a notice, a parameter's new
+ * value, or the end of the session.
+ */
+void
+remote_request_receive_unasked(RemoteConn *conn)
+{
+	if (conn->state == REMOTE_CONN_READY && conn->nsent == 0 &&
+		!PQconsumeInput(conn->pg))
+		remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
+						 PQerrorMessage(conn->pg), NULL);
 }
 
 /* ---- ending ---- */

@@ -194,7 +194,8 @@ extern void remote_flush_noerror(RemoteConn *conn);
 
 /*
  * The socket to wait on for the request's connection, for core's asynchronous
- * execution; PGINVALID_SOCKET while the connection is not up.
+ * execution; PGINVALID_SOCKET while the connection is not up, or has output
+ * left to send.
  */
 extern pgsocket remote_request_socket(const RemoteRequest *request);
 

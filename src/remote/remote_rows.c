@@ -98,11 +98,19 @@ remote_rows_add(RemoteRequest *request, PGresult *pgres)
 		{
 			spool_rows(request, pgres);
 		}
-		PG_FINALLY();
+		PG_CATCH();
 		{
+			/*
+			 * Whoever waits gets this error, and may go on; the owner of the
+			 * rows must not, with some of them missing.
+			 */
 			PQclear(pgres);
+			rows->spooled = 0;
+			remote_conn_close_noerror(request->conn);
+			PG_RE_THROW();
 		}
 		PG_END_TRY();
+		PQclear(pgres);
 		return;
 	}
 	if (rows->held == NULL)
@@ -201,15 +209,39 @@ remote_rows_take(RemoteRequest *request)
 		take_spooled(request);
 }
 
+/*
+ * Closing writes out what is buffered, of all things, and that can fail; this
+ * runs where nothing may raise.
+ */
+static void
+close_spool_noerror(BufFile *spool)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+
+	PG_TRY();
+	{
+		BufFileClose(spool);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+}
+
 void
 remote_rows_clear(RemoteRequest *request)
 {
 	RemoteRows *rows = &request->rows;
+	BufFile    *spool = rows->spool;
 
 	while (rows->nheld > 0)
 		PQclear(take_held(rows));
-	if (rows->spool)
-		BufFileClose(rows->spool);
 	rows->spool = NULL;
 	rows->spooled = 0;
+	if (spool)
+		close_spool_noerror(spool);
 }

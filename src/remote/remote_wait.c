@@ -238,7 +238,7 @@ advance_sending(RemoteConn *conn)
 	if (conn->state == REMOTE_CONN_CONNECTING)
 		remote_conn_poll(conn);
 	if (conn->state == REMOTE_CONN_READY)
-		remote_request_send_queued(conn);
+		remote_send_queued(conn);
 }
 
 static void
@@ -275,6 +275,16 @@ advance_before_sleep(RemoteConn *conn, RemoteRequest *target)
 		remote_wait_advance(conn, target);
 }
 
+static void
+note_event(RemoteConn *conn)
+{
+	conn->last_activity = GetCurrentTimestamp();
+
+	/* nobody would read it, and the next sleep would end at once */
+	if (conn->nsent == 0)
+		remote_request_receive_unasked(conn);
+}
+
 /*
  * Sleeps until something happens on one of the connections, all of which
  * have sockets.
@@ -305,7 +315,7 @@ sleep_on_these(RemoteConn **conns, int nconns, const WaitMode *mode)
 		else if (events[position].events & WL_POSTMASTER_DEATH)
 			postmaster_is_dead = true;
 		else if (events[position].pos >= 2)
-			conns[events[position].pos - 2]->last_activity = GetCurrentTimestamp();
+			note_event(conns[events[position].pos - 2]);
 	}
 	for (position = 0; position < nconns; position++)
 		conns[position]->stats.wait_us += GetCurrentTimestamp() - start;
@@ -797,6 +807,17 @@ run_cancels(RemoteConn **conns, RemoteRequest **cancels, int nconns,
 	pfree(live);
 }
 
+/*
+ * Sent, and not known to be over: it may hit whatever our session on the
+ * shard does next.
+ */
+static bool
+may_still_cancel(const RemoteRequest *cancel)
+{
+	return cancel->state == REMOTE_REQUEST_SENT ||
+		cancel->state == REMOTE_REQUEST_LOST;
+}
+
 bool
 remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 						  TimestampTz deadline)
@@ -821,9 +842,12 @@ remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 	PG_END_TRY();
 	for (position = 0; position < nconns; position++)
 	{
-		if (cancels && cancels[position])
-			remote_conn_free_noerror(cancels[position]->conn);
-		if (conns[position]->nsent == 0)
+		RemoteRequest *cancel = cancels ? cancels[position] : NULL;
+		bool		is_doubtful = cancel && may_still_cancel(cancel);
+
+		if (cancel)
+			remote_conn_free_noerror(cancel->conn);
+		if (conns[position]->nsent == 0 && !is_doubtful)
 			continue;
 		remote_conn_close_noerror(conns[position]);
 		all_quiet = false;

@@ -43,6 +43,16 @@
 	" pg_catalog.current_setting('max_prepared_transactions'), " \
 	ONE_PHASE_START_TIME_SQL
 
+/* nest levels told apart when counting cursors; deeper ones share the last */
+#define CURSOR_LEVELS 32
+
+/* What observers of statements about a savepoint have to know. */
+typedef struct LevelRef
+{
+	TxnBranch  *branch;
+	int			level;
+} LevelRef;
+
 struct TxnBranch
 {
 	RemoteConn *conn;
@@ -56,7 +66,9 @@ struct TxnBranch
 	bool		may_write;		/* a statement may have written or locked */
 	bool		is_snapshot;	/* REPEATABLE READ for one statement */
 	uint64		statement;		/* the one that has the snapshot */
-	int			ncursors;
+	int			cursors[CURSOR_LEVELS]; /* open ones, by nest level */
+	LevelRef  **level_refs;		/* by nest level, made when needed */
+	int			max_level_refs;
 	BranchFactsFromShard facts;
 	RemoteRequest *probe;		/* the last one queued, or NULL */
 	bool		is_unprobed;	/* the probe of a statement got no answer, or
@@ -80,6 +92,25 @@ branch_create(RemoteConn *conn)
 	branch->facts.max_prepared = -1;
 	branch->stats_at_start = *remote_conn_stats(conn);
 	return branch;
+}
+
+static int
+cursor_slot(int level)
+{
+	return Min(level, CURSOR_LEVELS - 1);
+}
+
+static bool
+has_cursors(const TxnBranch *branch)
+{
+	int			slot;
+
+	for (slot = 0; slot < CURSOR_LEVELS; slot++)
+	{
+		if (branch->cursors[slot] > 0)
+			return true;
+	}
+	return false;
 }
 
 /* ---- observers ---- */
@@ -112,24 +143,28 @@ observe_end_of_block(RemoteRequest *request, void *arg)
 	observe_lost(branch, request);
 }
 
+/*
+ * Of savepoints the absolute level is noted: when one of the statements fails
+ * the others must not be counted from there.
+ */
 static void
 observe_savepoint(RemoteRequest *request, void *arg)
 {
-	TxnBranch  *branch = arg;
+	LevelRef   *ref = arg;
 
 	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
-		branch->depth_done++;
-	observe_lost(branch, request);
+		ref->branch->depth_done = ref->level;
+	observe_lost(ref->branch, request);
 }
 
 static void
 observe_release(RemoteRequest *request, void *arg)
 {
-	TxnBranch  *branch = arg;
+	LevelRef   *ref = arg;
 
 	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
-		branch->depth_done--;
-	observe_lost(branch, request);
+		ref->branch->depth_done = ref->level - 1;
+	observe_lost(ref->branch, request);
 }
 
 /*
@@ -138,11 +173,13 @@ observe_release(RemoteRequest *request, void *arg)
 static void
 observe_rollback_to(RemoteRequest *request, void *arg)
 {
-	TxnBranch  *branch = arg;
+	LevelRef   *ref = arg;
+	TxnBranch  *branch = ref->branch;
 
 	observe_lost(branch, request);
-	if (remote_request_state(request) != REMOTE_REQUEST_DONE &&
-		branch->state == BRANCH_OPEN)
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+		branch->depth_done = ref->level;
+	else if (branch->state == BRANCH_OPEN)
 		branch->state = BRANCH_BROKEN;
 }
 
@@ -178,11 +215,9 @@ observe_probe(RemoteRequest *request, void *arg)
 
 /* ---- queueing ---- */
 
-/*
- * A statement of our own whose answer only its observer sees.
- */
 static void
-queue_own(TxnBranch *branch, const char *sql, RemoteRequestObserver observer)
+queue_observed(TxnBranch *branch, const char *sql,
+			   RemoteRequestObserver observer, void *arg)
 {
 	RemoteQuery query = {0};
 	RemoteRequest *request;
@@ -190,8 +225,56 @@ queue_own(TxnBranch *branch, const char *sql, RemoteRequestObserver observer)
 	query.sql = sql;
 	query.is_reusable = true;
 	request = remote_request_queue(branch->conn, &query, 0);
-	remote_request_set_observer(request, observer, branch);
+	remote_request_set_observer(request, observer, arg);
 	remote_request_release(request);
+}
+
+/*
+ * A statement of our own whose answer only its observer sees.
+ */
+static void
+queue_own(TxnBranch *branch, const char *sql, RemoteRequestObserver observer)
+{
+	queue_observed(branch, sql, observer, branch);
+}
+
+static LevelRef *
+level_ref(TxnBranch *branch, int level)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+
+	if (level >= branch->max_level_refs)
+	{
+		int			size = Max(level + 1, branch->max_level_refs * 2);
+		LevelRef  **refs = palloc0(sizeof(LevelRef *) * size);
+
+		if (branch->level_refs)
+			memcpy(refs, branch->level_refs,
+				   sizeof(LevelRef *) * branch->max_level_refs);
+		branch->level_refs = refs;
+		branch->max_level_refs = size;
+	}
+	if (branch->level_refs[level] == NULL)
+	{
+		branch->level_refs[level] = palloc(sizeof(LevelRef));
+		branch->level_refs[level]->branch = branch;
+		branch->level_refs[level]->level = level;
+	}
+	MemoryContextSwitchTo(old_context);
+	return branch->level_refs[level];
+}
+
+/*
+ * The same for a statement about the savepoint of a level.
+ */
+static void
+queue_savepoint(TxnBranch *branch, const char *command, int level,
+				RemoteRequestObserver observer)
+{
+	char		sql[64];
+
+	snprintf(sql, sizeof(sql), "%s s%d", command, level);
+	queue_observed(branch, sql, observer, level_ref(branch, level));
 }
 
 /*
@@ -234,17 +317,20 @@ isolation_name(bool is_snapshot)
 static void
 queue_begin(TxnBranch *branch, bool is_snapshot)
 {
+	bool		is_read_only = XactReadOnly &&
+	GetCurrentTransactionNestLevel() == 1;
 	char	   *sql;
 
+	/* below a savepoint READ ONLY may end with it: ensure_access_mode() */
 	sql = psprintf("BEGIN ISOLATION LEVEL %s %s%s",
 				   isolation_name(is_snapshot),
-				   XactReadOnly ? "READ ONLY" : "READ WRITE",
+				   is_read_only ? "READ ONLY" : "READ WRITE",
 				   XactDeferrable ? " DEFERRABLE" : "");
 	queue_own(branch, sql, observe_begin);
 	pfree(sql);
 	branch->state = BRANCH_OPEN;
 	branch->depth = 1;
-	branch->read_only_level = XactReadOnly ? 1 : 0;
+	branch->read_only_level = is_read_only ? 1 : 0;
 	branch->is_snapshot = is_snapshot;
 }
 
@@ -257,7 +343,7 @@ is_exchangeable(const TxnBranch *branch)
 	return branch->state == BRANCH_OPEN && !IsolationUsesXactSnapshot() &&
 		setting_isolation == SHARD_ISOLATION_MATCH && !branch->may_write &&
 		branch->facts.xid == 0 && !branch->is_unprobed &&
-		branch->ncursors == 0 && branch->depth <= 1;
+		!has_cursors(branch) && branch->depth <= 1;
 }
 
 /*
@@ -311,11 +397,8 @@ ensure_savepoints(TxnBranch *branch, int level)
 {
 	while (branch->depth < level)
 	{
-		char	   *sql = psprintf("SAVEPOINT s%d", branch->depth + 1);
-
-		queue_own(branch, sql, observe_savepoint);
-		pfree(sql);
 		branch->depth++;
+		queue_savepoint(branch, "SAVEPOINT", branch->depth, observe_savepoint);
 	}
 }
 
@@ -514,7 +597,13 @@ branch_next(TxnBranch *branch, RemoteRequest **request)
 void
 branch_count_cursor(TxnBranch *branch, int change)
 {
-	branch->ncursors += change;
+	int			slot = cursor_slot(GetCurrentTransactionNestLevel());
+
+	/* one is closed at its own level, or after that was merged into ours */
+	while (change < 0 && slot > 0 && branch->cursors[slot] == 0)
+		slot--;
+	if (change > 0 || branch->cursors[slot] > 0)
+		branch->cursors[slot] += change;
 }
 
 /*
@@ -528,7 +617,7 @@ is_disposable(const TxnBranch *branch, bool is_ending)
 		branch->facts.xid != 0)
 		return false;
 	return is_ending ||
-		(!IsolationUsesXactSnapshot() && branch->ncursors == 0 &&
+		(!IsolationUsesXactSnapshot() && !has_cursors(branch) &&
 		 setting_isolation == SHARD_ISOLATION_MATCH && branch->depth <= 1 &&
 		 GetCurrentTransactionNestLevel() == 1);
 }
@@ -554,7 +643,7 @@ branch_stop_orphans(TxnBranch *branch, bool is_ending)
 	branch_flush(branch);
 	branch->state = BRANCH_IDLE;
 	branch->depth = 0;
-	branch->ncursors = 0;
+	memset(branch->cursors, 0, sizeof(branch->cursors));
 }
 
 uint32
@@ -592,7 +681,8 @@ branch_facts(const TxnBranch *branch)
 bool
 branch_may_have_written(const TxnBranch *branch)
 {
-	return branch->may_write || branch->facts.xid != 0;
+	return branch->may_write || branch->facts.xid != 0 ||
+		(branch->is_unprobed && branch->read_only_level == 0);
 }
 
 bool
@@ -719,16 +809,18 @@ branch_note_answer_noerror(TxnBranch *branch)
 void
 branch_subcommit(TxnBranch *branch, int level)
 {
-	char		sql[64];
-
 	remote_request_lower_level_noerror(branch->conn, level - 1);
 	branch->begin_level = Min(branch->begin_level, level - 1);
+	if (level < CURSOR_LEVELS)
+	{
+		branch->cursors[level - 1] += branch->cursors[level];
+		branch->cursors[level] = 0;
+	}
 	if (branch->read_only_level >= level)
 		branch->read_only_level = 0;
 	if (branch->state != BRANCH_OPEN || branch->depth < level)
 		return;
-	snprintf(sql, sizeof(sql), "RELEASE SAVEPOINT s%d", level);
-	queue_own(branch, sql, observe_release);
+	queue_savepoint(branch, "RELEASE SAVEPOINT", level, observe_release);
 	remote_request_queue_sync(branch->conn);
 	branch->depth = level - 1;
 }
@@ -740,8 +832,6 @@ branch_subcommit(TxnBranch *branch, int level)
 void
 branch_subabort_noerror(TxnBranch *branch, int level)
 {
-	char		sql[64];
-
 	if (branch->state == BRANCH_LOST && branch->begin_level >= level)
 	{
 		/* nothing of outer levels is gone: a fresh start is possible */
@@ -750,11 +840,14 @@ branch_subabort_noerror(TxnBranch *branch, int level)
 		branch->depth = branch->depth_done = 0;
 		branch->may_write = false;
 		branch->facts.xid = 0;
-		branch->ncursors = 0;
+		memset(branch->cursors, 0, sizeof(branch->cursors));
 		return;
 	}
 	if (branch->state != BRANCH_OPEN)
 		return;
+	/* the executor does not end scans that are aborted */
+	if (level < CURSOR_LEVELS)
+		branch->cursors[level] = 0;
 	if (branch->read_only_level >= level)
 		branch->read_only_level = 0;
 	if (remote_conn_is_quiet(branch->conn))
@@ -768,10 +861,9 @@ branch_subabort_noerror(TxnBranch *branch, int level)
 	}
 	if (branch->depth < level)
 		return;
-	snprintf(sql, sizeof(sql), "ROLLBACK TO SAVEPOINT s%d", level);
-	queue_own(branch, sql, observe_rollback_to);
-	snprintf(sql, sizeof(sql), "RELEASE SAVEPOINT s%d", level);
-	queue_own(branch, sql, observe_release);
+	queue_savepoint(branch, "ROLLBACK TO SAVEPOINT", level,
+					observe_rollback_to);
+	queue_savepoint(branch, "RELEASE SAVEPOINT", level, observe_release);
 	remote_request_queue_sync(branch->conn);
 	branch->depth = level - 1;
 	remote_flush_noerror(branch->conn);

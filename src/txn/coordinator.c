@@ -49,6 +49,7 @@ static struct
 	uint64		xid;			/* of a two-phase commit */
 	uint64		token;
 	bool		is_log_written;
+	bool		is_commit;		/* how it ended */
 	uint64		last_statement; /* for coordinator_next_statement() */
 }			current;
 
@@ -335,6 +336,10 @@ finish_one_phase(TxnBranch *branch)
 	branch_note_answer_noerror(branch);
 	if (branch_state(branch) == BRANCH_COMMITTING)
 		report_unknown_outcome(branch);
+
+	/* committed all the same: the request to cancel came too late */
+	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
+		QueryCancelPending = false;
 	if (remote_request_state(request) != REMOTE_REQUEST_DONE)
 		remote_request_report(ERROR, request);
 	if (strcmp(remote_result_tag(remote_request_result(request)), "COMMIT") != 0)
@@ -754,33 +759,6 @@ count_branch_noerror(TxnBranch *branch, bool is_commit)
 									current.method == COMMIT_METHOD_ONE_PHASE);
 }
 
-static void
-forget_transaction_noerror(bool is_commit)
-{
-	int			position;
-
-	for (position = 0; position < current.nbranches; position++)
-	{
-		TxnBranch  *branch = current.branches[position];
-		RemoteConn *conn = branch_conn(branch);
-
-		count_branch_noerror(branch, is_commit);
-		remote_request_forget_observers_noerror(conn);
-		remote_request_orphan_level_noerror(conn, 0);
-		/* nobody will look after an attempt to connect from here on */
-		if (remote_conn_state(conn) == REMOTE_CONN_CONNECTING)
-			remote_cache_discard_noerror(conn);
-		else
-			remote_cache_end_use_noerror(conn);
-	}
-	if (current.nbranches > 0 && notify.count_transaction_noerror)
-		notify.count_transaction_noerror(current.method, is_commit);
-	current.branches = NULL;
-	current.nbranches = 0;
-	current.method = COMMIT_METHOD_NONE;
-	current.is_log_written = false;
-}
-
 /*
  * Runs a step that must not raise.  What it might still throw (running out
  * of memory) ends here: the connections concerned are closed and the worker
@@ -811,6 +789,40 @@ guard(void (*step) (void))
 			notify.wake_noerror();
 	}
 	PG_END_TRY();
+}
+
+static void
+end_branches_noerror(void)
+{
+	int			position;
+
+	for (position = 0; position < current.nbranches; position++)
+	{
+		TxnBranch  *branch = current.branches[position];
+		RemoteConn *conn = branch_conn(branch);
+
+		count_branch_noerror(branch, current.is_commit);
+		remote_request_forget_observers_noerror(conn);
+		remote_request_orphan_level_noerror(conn, 0);
+		/* nobody will look after an attempt to connect from here on */
+		if (remote_conn_state(conn) == REMOTE_CONN_CONNECTING)
+			remote_cache_discard_noerror(conn);
+		else
+			remote_cache_end_use_noerror(conn);
+	}
+	if (current.nbranches > 0 && notify.count_transaction_noerror)
+		notify.count_transaction_noerror(current.method, current.is_commit);
+}
+
+static void
+forget_transaction_noerror(bool is_commit)
+{
+	current.is_commit = is_commit;
+	guard(end_branches_noerror);
+	current.branches = NULL;
+	current.nbranches = 0;
+	current.method = COMMIT_METHOD_NONE;
+	current.is_log_written = false;
 }
 
 static void
