@@ -126,10 +126,16 @@ dist: checkver
 	git archive --format zip --prefix=$(EXTENSION)-$(EXTVERSION)/ \
 		-o $(EXTENSION)-$(EXTVERSION).zip HEAD
 
+## bench: beside postgres_fdw: round trips, scans, look-ups (half an hour)
+bench: install
+	@tools/bench-trips
+	@bench/scan.sh
+	@bench/point.sh
+
 ## hooks: have git run the lint before each commit and look at its message
 hooks:
 	@install -m 755 tools/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
 	@install -m 755 tools/commit-msg "$$(git rev-parse --git-path hooks)/commit-msg"
 
 .PHONY: help quickstart quickstart-stop test unit test-all-versions lint \
-	checkver indent analyze sanitize coverage dist hooks
+	checkver indent analyze sanitize coverage dist bench hooks
