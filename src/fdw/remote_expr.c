@@ -264,6 +264,16 @@ rewrite_coalesce(CoalesceExpr *coalesce, Rewrite *rewrite)
 
 /* ---- the mutator ---- */
 
+/* Evaluated for each row, of which there may be none. */
+static Node *
+rewrite_aggref(Aggref *aggref, Rewrite *rewrite)
+{
+	Rewrite		below = *rewrite;
+
+	below.is_conditional = true;
+	return expression_tree_mutator((Node *) aggref, rewrite_node, &below);
+}
+
 /* The cast of the elements is printed as the cast of the array. */
 static Node *
 rewrite_array_coerce(ArrayCoerceExpr *coerce, Rewrite *rewrite)
@@ -301,6 +311,8 @@ rewrite_node(Node *node, void *arg)
 			return make_parameter(node, rewrite);
 		case T_RelabelType:
 			return rewrite_relabel((RelabelType *) node, rewrite);
+		case T_Aggref:
+			return rewrite_aggref((Aggref *) node, rewrite);
 		case T_CaseExpr:
 			return rewrite_case((CaseExpr *) node, rewrite);
 		case T_CaseTestExpr:
