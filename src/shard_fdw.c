@@ -16,6 +16,7 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
+#include "fdw/plan_hook.h"
 #include "remote/remote_cache.h"
 #include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
@@ -37,4 +38,5 @@ _PG_init(void)
 	worker_launch_init();
 	drop_guard_init();
 	utility_hook_init();
+	plan_hook_init();
 }
