@@ -184,6 +184,7 @@ INSERT INTO push_query (query) VALUES
   ('SELECT k, count(*) FROM t WHERE k IN (1, 2, 3) GROUP BY k'), ('SELECT a, count(*) FROM t WHERE k = 5 GROUP BY a'),
   ('SELECT count(*) FROM t a, t b, u c WHERE a.k = b.k AND b.k = c.k AND a.a = 1'),
   ('SELECT a.k, b.k FROM t a FULL JOIN u b ON a.k = b.k AND a.b = b.b WHERE a.k IS NULL OR b.k IS NULL'),
+  ('SELECT EXISTS (SELECT 1 FROM pg_class), sum(a) FROM x GROUP BY 1'), ('SELECT now() IS NULL, count(*) FROM t GROUP BY 1'),
   ('SELECT sum(a) FROM t WHERE b = -1'), ('SELECT avg(a) FROM x WHERE b = -1'), ('SELECT 1 FROM t GROUP BY ()'), ('SELECT 1 FROM x HAVING true'),
   ('SELECT max(a) FROM x GROUP BY k HAVING test.here(max(a) > 1)'), ('SELECT k + 1, count(*) FROM x GROUP BY k ORDER BY k + 1'),
   ('SELECT k FROM x GROUP BY k, a ORDER BY a, k'), ('SELECT ''c'', count(*) FROM t GROUP BY 1'), ('SELECT w || c, count(*) FROM t GROUP BY w || c'),

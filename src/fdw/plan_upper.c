@@ -58,14 +58,20 @@ add_entry(FdwRelInfo *info, Node *expr, Index sortgroupref)
 	info->tlist = lappend(info->tlist, entry);
 }
 
-/* The expression must group alike on the shard. */
+/*
+ * The expression must group alike on the shard.  It must not be a parameter:
+ * core would take that for the column of the result when it prepares the
+ * parameters' expressions.
+ */
 static bool
 add_group_column(GroupBuilder *builder, Node *expr,
 				 const SortGroupClause *clause)
 {
 	ShipScope	scope = fdw_relinfo_scope(builder->info);
 
-	if (!shippable_expr(expr, &scope) ||
+	if (IsA(expr, Param) ||
+		shippable_expr_is_computed_here(expr, &scope, false) ||
+		!shippable_expr(expr, &scope) ||
 		!shippable_is_shippable(clause->eqop, OperatorRelationId,
 								scope.extensions))
 		return false;
