@@ -255,6 +255,48 @@ send_number(StringInfo buf, const Number *number)
 	appendBinaryStringInfo(buf, number->digits, 2 * number->ndigits);
 }
 
+/* An integer of 128 bits, high half first. */
+static void
+send_int128(StringInfo buf, const Number *number)
+{
+	uint32		limbs[4] = {0};
+	uint64		carry;
+	int			position;
+	int			limb;
+
+	/* digits are to the base of 10000 */
+	for (position = 0; position <= number->weight; position++)
+	{
+		carry = position < number->ndigits ?
+			read_int16(number->digits + 2 * position) : 0;
+		for (limb = 0; limb < lengthof(limbs); limb++)
+		{
+			carry += (uint64) limbs[limb] * 10000;
+			limbs[limb] = (uint32) carry;
+			carry >>= 32;
+		}
+	}
+	carry = 1;
+	for (limb = 0; limb < lengthof(limbs) && number->sign != 0; limb++)
+	{
+		carry += (uint32) ~limbs[limb];
+		limbs[limb] = (uint32) carry;
+		carry >>= 32;
+	}
+	for (limb = lengthof(limbs) - 1; limb >= 0; limb--)
+		pq_sendint32(buf, limbs[limb]);
+}
+
+/* A sum of integers. */
+static void
+send_integer(StringInfo buf, const Number *number)
+{
+	if (COMPAT_SERIALIZES_INT128)
+		send_int128(buf, number);
+	else
+		send_number(buf, number);
+}
+
 /* The end of what numeric aggregates serialize. */
 static void
 send_special_counts(StringInfo buf, const Number *sum, int64 count, int sign)
@@ -300,10 +342,26 @@ partial_agg_serialize(Node *expr, Datum ingredients)
 
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, count);
-	send_number(&buf, &sum);
-	if (kind == PARTIAL_AGG_POLY || kind == PARTIAL_AGG_NUMERIC)
-		send_number(&buf, &squares);
-	if (kind == PARTIAL_AGG_NUMERIC_AVG || kind == PARTIAL_AGG_NUMERIC)
-		send_special_counts(&buf, &sum, count, special_sign);
+	switch (kind)
+	{
+		case PARTIAL_AGG_INT8_AVG:
+			send_integer(&buf, &sum);
+			break;
+		case PARTIAL_AGG_POLY:
+			send_integer(&buf, &sum);
+			send_integer(&buf, &squares);
+			break;
+		case PARTIAL_AGG_NUMERIC_AVG:
+			send_number(&buf, &sum);
+			send_special_counts(&buf, &sum, count, special_sign);
+			break;
+		case PARTIAL_AGG_NUMERIC:
+			send_number(&buf, &sum);
+			send_number(&buf, &squares);
+			send_special_counts(&buf, &sum, count, special_sign);
+			break;
+		default:
+			elog(ERROR, "aggregate has no serialized transition value");
+	}
 	return PointerGetDatum(pq_endtypsend(&buf));
 }

@@ -17,8 +17,10 @@
 #include "postgres.h"
 
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "partitioning/partbounds.h"
 
 #include "base/compat_planner.h"
 #include "fdw/fdw_handler.h"
@@ -164,6 +166,47 @@ add_param_path(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi)
 											ppi->ppi_req_outer, NIL, NIL));
 }
 
+/* Are the tables partitioned alike, so that their partitions are joined? */
+static bool
+is_partitioned_alike(RelOptInfo *rel, RelOptInfo *other)
+{
+	return rel->part_scheme != NULL &&
+		rel->part_scheme == other->part_scheme &&
+		rel->boundinfo != NULL && other->boundinfo != NULL &&
+		partition_bounds_equal(rel->part_scheme->partnatts,
+							   rel->part_scheme->parttyplen,
+							   rel->part_scheme->parttypbyval,
+							   rel->boundinfo, other->boundinfo);
+}
+
+/*
+ * Can values of other relations help to find rows of this one?  A partition
+ * is joined with the partitions of tables that are partitioned alike rather
+ * than looked up for each of their rows; that is told at the level of the
+ * whole tables, since what follows for each of many partitions takes long.
+ */
+static bool
+may_take_params(PlannerInfo *root, RelOptInfo *baserel)
+{
+	RelOptInfo *parent;
+	int			relid;
+
+	if (baserel->joininfo == NIL && !baserel->has_eclass_joins)
+		return false;
+	if (baserel->lateral_relids != NULL ||
+		!bms_get_singleton_member(baserel->top_parent_relids, &relid))
+		return true;
+	parent = find_base_rel(root, relid);
+	relid = -1;
+	while ((relid = bms_next_member(root->all_baserels, relid)) >= 0)
+	{
+		if (relid != parent->relid &&
+			!is_partitioned_alike(parent, find_base_rel(root, relid)))
+			return true;
+	}
+	return false;
+}
+
 void
 shardGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel,
 					 Oid foreigntableid)
@@ -172,6 +215,8 @@ shardGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel,
 	ListCell   *cell;
 
 	plan_order_add_paths(root, baserel, NULL);
+	if (!may_take_params(root, baserel))
+		return;
 	infos = add_param_infos(root, baserel, baserel->joininfo, infos);
 	infos = add_equivalence_infos(root, baserel, infos);
 	foreach(cell, infos)
