@@ -28,6 +28,7 @@
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_cost.h"
 #include "fdw/plan_order.h"
+#include "fdw/plan_prune.h"
 #include "fdw/remote_select.h"
 #include "fdw/remote_sql.h"
 
@@ -147,12 +148,13 @@ scan_flags(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 /* In the order of enum ScanPrivate. */
 static List *
 make_scan_private(char *sql, List *retrieved_attrs, int flags, int fetch_size,
-				  char *relations)
+				  char *relations, List *params)
 {
 	List	   *items;
 
 	items = list_make5(makeString(sql), retrieved_attrs, makeInteger(flags),
 					   makeInteger(fetch_size), makeString(relations));
+	items = lappend(items, makeInteger(list_length(params)));
 	Assert(list_length(items) == SCAN_PRIVATE_LENGTH);
 	return items;
 }
@@ -210,7 +212,8 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 							make_scan_private(sql.data, attrs,
 											  scan_flags(root, baserel, path,
 														 &tail),
-											  plan_cost_fetch_size(info), ""),
+											  plan_cost_fetch_size(info), "",
+											  context.params),
 							NIL, info->planned_conds, outer_plan);
 }
 
@@ -263,12 +266,15 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 	if (outer_plan)
 		outer_plan = change_plan_targetlist(outer_plan, scan_tlist,
 											outer_plan->parallel_safe);
-	return make_foreignscan(tlist, local_exprs, 0, context.params,
+	return make_foreignscan(tlist, local_exprs, 0,
+							list_concat_copy(context.params,
+											 plan_prune_conditions(root, info)),
 							make_scan_private(sql.data,
 											  number_attrs(list_length(scan_tlist)),
 											  scan_flags(root, rel, path, &tail),
 											  plan_cost_fetch_size(info),
-											  remote_select_describe(root, info)),
+											  remote_select_describe(root, info),
+											  context.params),
 							scan_tlist, NIL, outer_plan);
 }
 

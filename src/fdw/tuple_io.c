@@ -490,14 +490,14 @@ param_writer_print(ParamWriter *writer, const Datum *values, const bool *nulls)
 }
 
 ParamWriter *
-param_writer_create_for_scan(ForeignScanState *node)
+param_writer_create_for_scan(ForeignScanState *node, int nparams)
 {
-	List	   *exprs = ((ForeignScan *) node->ss.ps.plan)->fdw_exprs;
-	int			nparams = list_length(exprs);
+	List	   *exprs = list_copy(((ForeignScan *) node->ss.ps.plan)->fdw_exprs);
 	Oid		   *types = palloc(sizeof(Oid) * Max(nparams, 1));
 	ParamWriter *writer;
 	ListCell   *lc;
 
+	exprs = list_truncate(exprs, nparams);
 	foreach(lc, exprs)
 		types[foreach_current_index(lc)] = exprType(lfirst(lc));
 	writer = param_writer_create(nparams, types);
