@@ -28,6 +28,15 @@ BEGIN
     EXECUTE format('CREATE FOREIGN TABLE push_far.%I %s SERVER shard0 OPTIONS (schema_name ''s0'', table_name ''push_%s'')', name, test.push_columns(''), name);
   END LOOP;
 END $$;
+-- one partition has its columns in another order, one dropped, one renamed
+ALTER TABLE push_far.u DETACH PARTITION push_far.u1;
+DROP FOREIGN TABLE push_far.u1;
+ALTER TABLE s1.push_u1 RENAME COLUMN a TO "A far";
+CREATE FOREIGN TABLE push_far.u1 (gone int, g varbit, o bool, d date, c text COLLATE "C", w text, r float4, f float8,
+  n numeric, s int2, b int8, a int OPTIONS (column_name 'A far'), k int)
+  SERVER shard1 OPTIONS (schema_name 's1', table_name 'push_u1');
+ALTER FOREIGN TABLE push_far.u1 DROP COLUMN gone;
+ALTER TABLE push_far.u ATTACH PARTITION push_far.u1 FOR VALUES IN (1, 3, 5, 7, 9);
 INSERT INTO push_near.t
   SELECT i % 10, i % 13, i * 1000000007::int8, i % 100, (i - 30) / 7.0, i / 4.0, i / 8.0, 'w' || i % 5,
     chr(65 + i % 7) || 'c', '2024-01-01'::date + i % 17, i % 3 = 0, (i % 4)::bit(3)
@@ -151,7 +160,21 @@ SELECT format(form, kind) FROM unnest(ARRAY['JOIN', 'LEFT JOIN', 'RIGHT JOIN', '
   'SELECT t.b, u.b FROM t %s u ON t.a = u.a WHERE coalesce(t.a, u.a) < 2',
   'SELECT x.b, t.b FROM x %s t ON x.k = t.k WHERE coalesce(t.a, 1) < 3']) form
 WHERE NOT (kind = 'FULL JOIN' AND form ~ 'test.here|EXISTS \(.*AND NOT EXISTS') OR form !~ 'ON x.k = y.k AND (test|NOT)';
+-- queries by key, which live on one shard as a whole
+INSERT INTO push_query (query)
+SELECT format(form, kind) FROM unnest(ARRAY['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN']) kind, unnest(ARRAY[
+  'SELECT t.b, u.b FROM t %s u ON t.k = u.k AND t.a = u.a WHERE t.k = 3',
+  'SELECT t.b, u.b, t, u IS NULL FROM (SELECT * FROM t WHERE k = 4) t %s (SELECT * FROM u WHERE k = 4) u ON t.a = u.a ORDER BY t.b, u.b',
+  'SELECT count(*), sum(t.n), avg(u.f) FROM (SELECT * FROM t WHERE k = 3) t %s (SELECT * FROM u WHERE k = 5) u ON t.a = u.a',
+  'SELECT t.w, count(*), max(u.c) FROM t %s u ON t.a = u.a WHERE t.k = 4 AND u.k = 6 GROUP BY t.w HAVING count(*) > 1',
+  'SELECT t.b, x.b FROM (SELECT * FROM t WHERE k = 4) t %s x ON t.k = x.k ORDER BY 1, 2 LIMIT 3 OFFSET 1',
+  'SELECT t.b, u.b FROM (SELECT * FROM t WHERE k = 3) t %s (SELECT * FROM u WHERE k = 4) u ON t.a = u.a']) form;
 INSERT INTO push_query (query) VALUES
+  ('SELECT b FROM t WHERE k = 5 AND a IN (SELECT a FROM u WHERE k = 5)'), ('SELECT b FROM t WHERE k = 5 AND NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.a = t.a)'),
+  ('SELECT tableoid::regclass::text IS NULL, b FROM t WHERE k = 5 ORDER BY b LIMIT 2'), ('SELECT DISTINCT w FROM t WHERE k = 5 ORDER BY w LIMIT 2'),
+  ('SELECT b FROM t WHERE k = 5 AND test.here(a > 2) ORDER BY b LIMIT 2'), ('SELECT a, sum(b) OVER (ORDER BY b) FROM t WHERE k = 5 ORDER BY b LIMIT 2'),
+  ('SELECT q.m, t.b FROM (SELECT k, max(b) m FROM u WHERE k = 5 GROUP BY k) q JOIN t USING (k)'), ('SELECT count(*) FROM t WHERE k IS NULL'),
+  ('SELECT t.b FROM t JOIN u USING (k) WHERE t.k = 2 ORDER BY t.b, u.b LIMIT 4 FOR UPDATE'),
   ('SELECT x.b FROM x LEFT JOIN y ON x.k = y.k WHERE y.k IS NULL'),
   ('SELECT x.b, y.b FROM x LEFT JOIN y ON x.k = y.k WHERE y.k IS NULL'),
   ('SELECT b FROM x WHERE k IN (SELECT k FROM y WHERE a > 0)'),

@@ -17,6 +17,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "fdw/plan_hook.h"
+#include "fdw/plan_single.h"
 #include "remote/remote_cache.h"
 #include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
@@ -39,4 +40,5 @@ _PG_init(void)
 	drop_guard_init();
 	utility_hook_init();
 	plan_hook_init();
+	plan_single_init();
 }

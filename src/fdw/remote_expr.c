@@ -38,6 +38,7 @@
 
 #include "base/compat_planner.h"
 #include "fdw/fdw_options.h"
+#include "fdw/plan_single.h"
 #include "fdw/remote_expr.h"
 
 typedef struct Rewrite
@@ -133,10 +134,12 @@ rewrite_var(Var *var, Rewrite *rewrite)
 	table = remote_expr_alias(scope, var->varno);
 	if (var->varattno != SelfItemPointerAttributeNumber)
 	{
-		RangeTblEntry *rte = planner_rt_fetch(var->varno,
-											  rewrite->context->root);
+		Oid			relid;
+		AttrNumber	attnum = plan_single_attno(rewrite->context->root,
+											   var->varno, var->varattno,
+											   &relid);
 
-		name = fdw_options_column_name(rte->relid, var->varattno);
+		name = fdw_options_column_name(relid, attnum);
 	}
 	return (Node *) makeVar(table, column_place(rewrite, table, name),
 							var->vartype, var->vartypmod, var->varcollid, 0);

@@ -30,6 +30,7 @@
 
 #include "fdw/fdw_plan.h"
 #include "fdw/partial_agg.h"
+#include "fdw/plan_single.h"
 #include "fdw/remote_select.h"
 #include "fdw/remote_sql.h"
 
@@ -86,8 +87,8 @@ append_exists(StringInfo buf, RemoteExprContext *context,
 static void
 append_table(StringInfo buf, RemoteExprContext *context, Index rtindex)
 {
-	RangeTblEntry *rte = planner_rt_fetch(rtindex, context->root);
-	Relation	rel = table_open(rte->relid, NoLock);
+	Relation	rel = table_open(plan_single_relid(context->root, rtindex),
+								 NoLock);
 
 	remote_sql_relation(buf, rel);
 	table_close(rel, NoLock);
@@ -157,6 +158,17 @@ append_from(StringInfo buf, RemoteExprContext *context, const FdwRelInfo *info)
 
 /* ---- the columns ---- */
 
+static void
+append_column(StringInfo buf, RemoteExprContext *context, Index rtindex,
+			  AttrNumber attnum)
+{
+	Oid			relid;
+
+	attnum = plan_single_attno(context->root, rtindex, attnum, &relid);
+	appendStringInfo(buf, "r%d.", remote_expr_alias(context->scope, rtindex));
+	remote_sql_column(buf, relid, attnum);
+}
+
 /* A table's row as the local type has it; NULL where an outer join made it. */
 static void
 append_whole_row(StringInfo buf, RemoteExprContext *context, Index rtindex)
@@ -164,17 +176,16 @@ append_whole_row(StringInfo buf, RemoteExprContext *context, Index rtindex)
 	RangeTblEntry *rte = planner_rt_fetch(rtindex, context->root);
 	Relation	rel = table_open(rte->relid, NoLock);
 	Bitmapset  *whole_row;
-	int			alias = remote_expr_alias(context->scope, rtindex);
 	const char *separator = "";
 	ListCell   *cell;
 
 	whole_row = bms_make_singleton(0 - FirstLowInvalidHeapAttributeNumber);
 	appendStringInfo(buf, "CASE WHEN r%d.* IS DISTINCT FROM NULL THEN ROW(",
-					 alias);
+					 remote_expr_alias(context->scope, rtindex));
 	foreach(cell, remote_sql_retrieved_attrs(rel, whole_row))
 	{
-		appendStringInfo(buf, "%sr%d.", separator, alias);
-		remote_sql_column(buf, rte->relid, lfirst_int(cell));
+		appendStringInfoString(buf, separator);
+		append_column(buf, context, rtindex, lfirst_int(cell));
 		separator = ", ";
 	}
 	appendStringInfoString(buf, ") END");
@@ -194,11 +205,7 @@ append_target(StringInfo buf, RemoteExprContext *context, Node *expr)
 			append_whole_row(buf, context, var->varno);
 			return;
 		}
-		appendStringInfo(buf, "r%d.",
-						 remote_expr_alias(context->scope, var->varno));
-		remote_sql_column(buf,
-						  planner_rt_fetch(var->varno, context->root)->relid,
-						  var->varattno);
+		append_column(buf, context, var->varno, var->varattno);
 	}
 	else if (IsA(expr, Aggref) &&
 			 ((Aggref *) expr)->aggsplit != AGGSPLIT_SIMPLE)
@@ -388,9 +395,9 @@ describe(StringInfo buf, PlannerInfo *root, const FdwRelInfo *info)
 {
 	if (info->outer == NULL)
 	{
-		RangeTblEntry *rte = planner_rt_fetch(bms_singleton_member(info->relids),
-											  root);
-		char	   *name = get_rel_name(rte->relid);
+		Index		rtindex = bms_singleton_member(info->relids);
+		RangeTblEntry *rte = planner_rt_fetch(rtindex, root);
+		char	   *name = get_rel_name(plan_single_relid(root, rtindex));
 
 		appendStringInfoString(buf, name);
 		if (strcmp(name, rte->eref->aliasname) != 0)
