@@ -116,6 +116,8 @@ SELECT format(form, source) FROM unnest(ARRAY['x', 't', 'x WHERE false', 't WHER
   'SELECT a, count(*) + 1, sum(b) / count(*) FROM %s GROUP BY a HAVING bool_or(o)',
   'SELECT k, a, count(*) FROM %s GROUP BY k, a ORDER BY count(*) DESC, k NULLS FIRST, a LIMIT 5',
   'SELECT k, count(*) FROM %s GROUP BY k ORDER BY k DESC LIMIT 3 OFFSET 1',
+  'SELECT a, w, count(*), sum(b) FROM %s GROUP BY a, w ORDER BY w DESC, a NULLS FIRST LIMIT 7 OFFSET 2',
+  'SELECT a, count(*) FROM %s GROUP BY a HAVING count(*) > 9 ORDER BY a LIMIT 3',
   'SELECT count(*) FROM %s HAVING count(*) > 1000000',
   'SELECT DISTINCT a FROM %s', 'SELECT DISTINCT w, c FROM %s ORDER BY c, w', 'SELECT DISTINCT k FROM %s ORDER BY k LIMIT 4',
   'SELECT DISTINCT ON (a) a, b FROM %s ORDER BY a, b, k',
@@ -174,6 +176,7 @@ INSERT INTO push_query (query) VALUES
   ('SELECT tableoid::regclass::text IS NULL, b FROM t WHERE k = 5 ORDER BY b LIMIT 2'), ('SELECT DISTINCT w FROM t WHERE k = 5 ORDER BY w LIMIT 2'),
   ('SELECT b FROM t WHERE k = 5 AND test.here(a > 2) ORDER BY b LIMIT 2'), ('SELECT a, sum(b) OVER (ORDER BY b) FROM t WHERE k = 5 ORDER BY b LIMIT 2'),
   ('SELECT q.m, t.b FROM (SELECT k, max(b) m FROM u WHERE k = 5 GROUP BY k) q JOIN t USING (k)'), ('SELECT count(*) FROM t WHERE k IS NULL'),
+  ('SELECT b, (SELECT count(*) FROM t WHERE t.k = x.k) FROM x'), ('SELECT b, (SELECT sum(a) FROM t WHERE t.k = x.k AND t.a = 1) FROM x'),
   ('SELECT t.b FROM t JOIN u USING (k) WHERE t.k = 2 ORDER BY t.b, u.b LIMIT 4 FOR UPDATE'),
   ('SELECT x.b FROM x LEFT JOIN y ON x.k = y.k WHERE y.k IS NULL'),
   ('SELECT x.b, y.b FROM x LEFT JOIN y ON x.k = y.k WHERE y.k IS NULL'),
@@ -216,5 +219,10 @@ INSERT INTO push_query (query) VALUES
   ('SELECT max(a) FROM x GROUP BY k HAVING test.here(max(a) > 1)'), ('SELECT k + 1, count(*) FROM x GROUP BY k ORDER BY k + 1'),
   ('SELECT k FROM x GROUP BY k, a ORDER BY a, k'), ('SELECT ''c'', count(*) FROM t GROUP BY 1'), ('SELECT w || c, count(*) FROM t GROUP BY w || c'),
   ('SELECT count(*) FROM t WHERE w = c'), ('SELECT a, b FROM x WHERE (a, b) > (2, 5) ORDER BY a, b LIMIT 3');
+-- the same with a partition itself
+CREATE VIEW push_near.t0 AS SELECT * FROM push_near.t WHERE k IN (0, 2, 4, 6, 8) OR k IS NULL;
+INSERT INTO push_query (query) VALUES
+  ('SELECT b, (SELECT count(*) FROM t0 WHERE t0.k = x.k) FROM x'), ('SELECT b, (SELECT max(a) FROM t0 WHERE t0.k = x.k GROUP BY k) FROM x'),
+  ('SELECT b, (SELECT sum(y.b) FROM t0 JOIN y USING (k) WHERE t0.k = x.k) FROM x');
 SELECT query, wrong FROM (SELECT id, query, test.push_wrong(query) wrong FROM push_query) q WHERE wrong IS NOT NULL ORDER BY id;
 SELECT count(*) > 200 FROM push_query;

@@ -19,6 +19,9 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT array_agg(a ORDER BY a) FROM t;
 -- complete groups where the key is among the columns
 EXPLAIN (VERBOSE, COSTS OFF) SELECT k, count(*) FROM t GROUP BY k HAVING count(*) > 3;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT a FROM t;
+-- groups cut off by LIMIT, if their order tells them apart
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, w, count(*) FROM t GROUP BY a, w ORDER BY w DESC, a LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, w, count(*) FROM t GROUP BY a, w ORDER BY w DESC LIMIT 3;
 -- joins, by shard where the tables are partitioned alike
 EXPLAIN (VERBOSE, COSTS OFF) SELECT t.b, u.b FROM t LEFT JOIN u ON t.k = u.k AND u.a = 3 WHERE t.a > 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b, y.b FROM (SELECT * FROM x WHERE a > 1) x FULL JOIN (SELECT * FROM y WHERE a < 2) y ON x.k = y.k;

@@ -73,6 +73,7 @@ struct FdwRelInfo
 	 * of HAVING is checked here is in local_having.
 	 */
 	bool		is_grouped;
+	bool		is_partial;		/* gives transition values */
 	List	   *tlist;
 	List	   *having;
 	List	   *local_having;

@@ -205,8 +205,10 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 
 	divide_conds(info, scan_clauses, &info->planned_conds, &local_exprs);
 	initStringInfo(&sql);
+	remote_expr_begin(&context);
 	remote_sql_select(&sql, &context, rel, attrs, info->planned_conds);
 	remote_select_append_tail(&sql, &context, &tail);
+	remote_expr_end(&context);
 	table_close(rel, NoLock);
 	return make_foreignscan(tlist, local_exprs, baserel->relid, context.params,
 							make_scan_private(sql.data, attrs,
@@ -260,7 +262,9 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 	StringInfoData sql;
 
 	initStringInfo(&sql);
+	remote_expr_begin(&context);
 	remote_select_append(&sql, &context, info, scan_tlist, &tail);
+	remote_expr_end(&context);
 
 	/* rows that are rechecked are made by the local plan instead */
 	if (outer_plan)

@@ -126,6 +126,10 @@ plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 	int			rtindex = -1;
 	ListCell   *cell;
 
+	/* an aggregate over no rows is a row */
+	if (info->is_grouped && !info->is_partial &&
+		root->parse->groupClause == NIL)
+		return NIL;
 	foreach(cell, info->remote_conds)
 	{
 		if (has_run_time_value((Node *) lfirst_node(RestrictInfo,

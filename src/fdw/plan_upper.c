@@ -185,6 +185,7 @@ make_grouped_info(PlannerInfo *root, const FdwRelInfo *input,
 	info = palloc(sizeof(FdwRelInfo));
 	*info = *input;
 	info->is_grouped = true;
+	info->is_partial = is_partial;
 	builder.info = info;
 	builder.scope = fdw_relinfo_scope(info);
 	builder.scope.has_aggregates = true;
@@ -227,6 +228,51 @@ add_upper_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 											  plan_order_make_private(limit)));
 }
 
+/*
+ * Is the order the same on every server, whatever the versions of its
+ * collations?  Groups that are merged by it would fall apart otherwise.
+ */
+static bool
+is_order_certain(List *pathkeys)
+{
+	ListCell   *cell;
+
+	foreach(cell, pathkeys)
+	{
+		Oid			collation;
+
+		collation = lfirst_node(PathKey, cell)->pk_eclass->ec_collation;
+		if (OidIsValid(collation) &&
+			!shippable_collation_is_portable(collation))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does the order tell all groups apart?  Then a group that is among the first
+ * ones of all is among the first ones of each shard that has a part of it.
+ * HAVING could drop some of them afterwards.
+ */
+static bool
+is_sorted_by_groups(PlannerInfo *root)
+{
+	Query	   *parse = root->parse;
+	ListCell   *cell;
+
+	if (parse->groupClause == NIL || parse->havingQual != NULL)
+		return false;
+	foreach(cell, parse->groupClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
+
+		if (get_sortgroupref_clause_noerr(clause->tleSortGroupRef,
+										  parse->sortClause) == NULL)
+			return false;
+	}
+	return list_length(parse->sortClause) == list_length(parse->groupClause);
+}
+
 static void
 add_grouping_paths(PlannerInfo *root, RelOptInfo *input_rel,
 				   RelOptInfo *grouped_rel, GroupPathExtraData *extra,
@@ -234,6 +280,7 @@ add_grouping_paths(PlannerInfo *root, RelOptInfo *input_rel,
 {
 	FdwRelInfo *info;
 	bool		is_bounded;
+	List	   *pathkeys;
 
 	info = make_grouped_info(root, input_rel->fdw_private,
 							 grouped_rel->reltarget,
@@ -242,14 +289,22 @@ add_grouping_paths(PlannerInfo *root, RelOptInfo *input_rel,
 	if (info == NULL)
 		return;
 	grouped_rel->fdw_private = info;
-	is_bounded = !is_partial && plan_order_is_bounded(root, input_rel, info);
+	is_bounded = (!is_partial || is_sorted_by_groups(root)) &&
+		plan_order_is_bounded(root, input_rel, info);
+	pathkeys = root->sort_pathkeys;
+	if (is_partial && !is_bounded)
+		pathkeys = is_order_certain(root->group_pathkeys) ?
+			root->group_pathkeys : NIL;
+
+	/* no estimate makes it right to fetch the rows of a group instead */
+	if (is_partial)
+		grouped_rel->pathlist = NIL;
 	add_upper_path(root, grouped_rel, grouped_rel->reltarget, NIL,
 				   is_bounded && root->sort_pathkeys == NIL ?
 				   PLAN_LIMIT_BOUND : PLAN_LIMIT_NONE);
-	if (!is_partial && root->sort_pathkeys != NIL &&
-		plan_order_find_keys(root, grouped_rel, root->sort_pathkeys, NULL))
-		add_upper_path(root, grouped_rel, grouped_rel->reltarget,
-					   root->sort_pathkeys,
+	if (pathkeys != NIL &&
+		plan_order_find_keys(root, grouped_rel, pathkeys, NULL))
+		add_upper_path(root, grouped_rel, grouped_rel->reltarget, pathkeys,
 					   is_bounded ? PLAN_LIMIT_BOUND : PLAN_LIMIT_NONE);
 }
 

@@ -377,7 +377,7 @@ set_for_now(const char *name, const char *value)
 
 /*
  * Sets what the text of constants and names depends on; to be undone by
- * AtEOXact_GUC() with the result.
+ * AtEOXact_GUC() with the result, which is above 0.
  */
 static int
 begin_portable_text(void)
@@ -397,21 +397,36 @@ begin_portable_text(void)
 }
 
 void
+remote_expr_begin(RemoteExprContext *context)
+{
+	context->nest_level = begin_portable_text();
+}
+
+void
+remote_expr_end(RemoteExprContext *context)
+{
+	AtEOXact_GUC(true, context->nest_level);
+	context->nest_level = 0;
+}
+
+void
 remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 {
 	Rewrite		rewrite = {0};
-	int			nestlevel;
+	bool		is_begun = context->nest_level > 0;
 	char	   *text;
 
 	rewrite.context = context;
 	rewrite.ntables = bms_num_members(context->scope->relids);
 	rewrite.columns = palloc0(sizeof(List *) * rewrite.ntables);
 	expr = rewrite_node(expr, &rewrite);
-	nestlevel = begin_portable_text();
+	if (!is_begun)
+		remote_expr_begin(context);
 	text = deparse_expression(expr, make_deparse_context(&rewrite),
 							  true, false);
 
-	AtEOXact_GUC(true, nestlevel);
+	if (!is_begun)
+		remote_expr_end(context);
 	appendStringInfoString(buf, text);
 	pfree(text);
 }
