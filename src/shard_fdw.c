@@ -18,6 +18,8 @@
 #include "base/settings.h"
 #include "fdw/bulk_insert.h"
 #include "fdw/exec_hooks.h"
+#include "fdw/plan_hook.h"
+#include "fdw/plan_single.h"
 #include "remote/remote_cache.h"
 #include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
@@ -41,4 +43,6 @@ _PG_init(void)
 	utility_hook_init();
 	bulk_init();
 	exec_hooks_init();
+	plan_hook_init();
+	plan_single_init();
 }

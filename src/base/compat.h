@@ -51,6 +51,13 @@
 #define compat_wait_event(name_) PG_WAIT_EXTENSION
 #endif
 
+/* partial sums of integers are serialized as 128 bits; until 18 is gone */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_SERIALIZES_INT128 true
+#else
+#define COMPAT_SERIALIZES_INT128 false
+#endif
+
 /* the id argument of a syscache callback; until 18 is gone */
 #if PG_VERSION_NUM >= 190000
 #define CompatSysCacheId SysCacheIdentifier

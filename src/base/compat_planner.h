@@ -16,8 +16,11 @@
 
 #include "nodes/pathnodes.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "parser/parser.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
 #include "base/compat.h"
 
@@ -42,6 +45,101 @@
 									   private_) \
 	create_foreignscan_path((root_), (rel_), NULL, (rows_), (startup_), \
 							(total_), (pathkeys_), (outer_), NULL, (private_))
+#endif
+
+/* the same for joins; until 17 is gone */
+#if PG_VERSION_NUM >= 180000
+#define compat_create_foreign_join_path(root_, rel_, rows_, startup_, total_, \
+										pathkeys_, outer_, epq_path_, \
+										private_) \
+	create_foreign_join_path((root_), (rel_), NULL, (rows_), 0, (startup_), \
+							 (total_), (pathkeys_), (outer_), (epq_path_), \
+							 NIL, (private_))
+#elif PG_VERSION_NUM >= 170000
+#define compat_create_foreign_join_path(root_, rel_, rows_, startup_, total_, \
+										pathkeys_, outer_, epq_path_, \
+										private_) \
+	create_foreign_join_path((root_), (rel_), NULL, (rows_), (startup_), \
+							 (total_), (pathkeys_), (outer_), (epq_path_), \
+							 NIL, (private_))
+#else
+#define compat_create_foreign_join_path(root_, rel_, rows_, startup_, total_, \
+										pathkeys_, outer_, epq_path_, \
+										private_) \
+	create_foreign_join_path((root_), (rel_), NULL, (rows_), (startup_), \
+							 (total_), (pathkeys_), (outer_), (epq_path_), \
+							 (private_))
+#endif
+
+/* the same for what is made of scans and joins; until 17 is gone */
+#if PG_VERSION_NUM >= 180000
+#define compat_create_foreign_upper_path(root_, rel_, target_, rows_, \
+										 startup_, total_, pathkeys_, \
+										 private_) \
+	create_foreign_upper_path((root_), (rel_), (target_), (rows_), 0, \
+							  (startup_), (total_), (pathkeys_), NULL, NIL, \
+							  (private_))
+#elif PG_VERSION_NUM >= 170000
+#define compat_create_foreign_upper_path(root_, rel_, target_, rows_, \
+										 startup_, total_, pathkeys_, \
+										 private_) \
+	create_foreign_upper_path((root_), (rel_), (target_), (rows_), \
+							  (startup_), (total_), (pathkeys_), NULL, NIL, \
+							  (private_))
+#else
+#define compat_create_foreign_upper_path(root_, rel_, target_, rows_, \
+										 startup_, total_, pathkeys_, \
+										 private_) \
+	create_foreign_upper_path((root_), (rel_), (target_), (rows_), \
+							  (startup_), (total_), (pathkeys_), NULL, \
+							  (private_))
+#endif
+
+/*
+ * The members of an equivalence class, with those of the given children among
+ * them; until 17 is gone.
+ */
+#if PG_VERSION_NUM >= 180000
+static inline List *
+compat_ec_members(EquivalenceClass *ec, Relids child_relids)
+{
+	EquivalenceMemberIterator iterator;
+	EquivalenceMember *member;
+	List	   *members = NIL;
+
+	setup_eclass_member_iterator(&iterator, ec, child_relids);
+	while ((member = eclass_member_iterator_next(&iterator)) != NULL)
+		members = lappend(members, member);
+	return members;
+}
+#else
+#define compat_ec_members(ec_, child_relids_) ((ec_)->ec_members)
+#endif
+
+/* the operator a pathkey sorts a type by; until 17 is gone */
+#if PG_VERSION_NUM >= 180000
+#define compat_pathkey_operator(pathkey_, type_) \
+	get_opfamily_member_for_cmptype((pathkey_)->pk_opfamily, (type_), (type_), \
+									(pathkey_)->pk_cmptype)
+#else
+#define compat_pathkey_operator(pathkey_, type_) \
+	get_opfamily_member((pathkey_)->pk_opfamily, (type_), (type_), \
+						(pathkey_)->pk_strategy)
+#endif
+
+/* planner() and its hook have one more argument; until 18 is gone */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_PLANNER_ARGS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo bound_params, ExplainState *es
+#define compat_call_planner(planner_) \
+	(planner_) (parse, query_string, cursor_options, bound_params, es)
+#else
+#define COMPAT_PLANNER_ARGS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo bound_params
+#define compat_call_planner(planner_) \
+	(planner_) (parse, query_string, cursor_options, bound_params)
 #endif
 
 /* the user a table is read for, InvalidOid the current one; until 15 is gone */

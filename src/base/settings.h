@@ -30,6 +30,9 @@ extern bool setting_allow_drop_in_doubt;
 /* shard_fdw.binary_results: rows need not come as text */
 extern bool setting_binary_results;
 
+/* shard_fdw.partitionwise: joins and aggregates are planned by partition */
+extern bool setting_partitionwise;
+
 /* shard_fdw.isolation: one of ShardIsolation */
 extern int	setting_isolation;
 

@@ -84,7 +84,8 @@ shardBeginDirectModify(ForeignScanState *node, int eflags)
 										 list_nth(private,
 												  DIRECT_PRIVATE_RETRIEVED_ATTRS),
 										 NULL, node);
-	direct->params = param_writer_create_for_scan(node);
+	direct->params = param_writer_create_for_scan(node,
+												  list_length(plan->fdw_exprs));
 	direct->scratch = AllocSetContextCreate(CurrentMemoryContext,
 											"shard_fdw direct modification",
 											ALLOCSET_SMALL_SIZES);

@@ -47,6 +47,7 @@ typedef struct ShardScan
 	int			flags;			/* ScanFlags */
 	TupleReader *reader;
 	ParamWriter *params;
+	ExprState  *prune_state;	/* false: nothing to ask for; may be NULL */
 	MemoryContext scratch;		/* for queueing */
 
 	/* the query in progress */
@@ -156,7 +157,43 @@ start_scan(ScanMember *member)
 	MemoryContextReset(scan->scratch);
 }
 
+/*
+ * ScanMember.is_needed
+ *
+ * NULL is no reason not to ask, as in a partition constraint.
+ */
+static bool
+is_scan_needed(ScanMember *member)
+{
+	ShardScan  *scan = (ShardScan *) member;
+
+	return ExecCheck(scan->prune_state,
+					 member->node->ss.ps.ps_ExprContext);
+}
+
+static void
+init_params(ForeignScanState *node, ShardScan *scan)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	int			nparams = intVal(list_nth(plan->fdw_private,
+										  SCAN_PRIVATE_NPARAMS));
+	List	   *conditions = list_copy_tail(plan->fdw_exprs, nparams);
+
+	scan->params = param_writer_create_for_scan(node, nparams);
+	if (conditions == NIL)
+		return;
+	scan->prune_state = ExecInitCheck(conditions, &node->ss.ps);
+	scan->member.is_needed = is_scan_needed;
+}
+
 /* ---- receiving ---- */
+
+/* False for a scan that was started without anything to send. */
+static bool
+is_asking(const ShardScan *scan)
+{
+	return scan->cursor != 0 || scan->request != NULL;
+}
 
 static double
 elapsed_ms(const ShardScan *scan)
@@ -362,6 +399,8 @@ ask_as_text(ShardScan *scan)
 static bool
 next_batch(ForeignScanState *node, ShardScan *scan)
 {
+	if (!is_asking(scan))
+		return false;
 	do
 	{
 		if (scan->is_polled && !exec_scan_is_ready(node))
@@ -411,7 +450,7 @@ shardBeginForeignScan(ForeignScanState *node, int eflags)
 									   NULL, node);
 	tuple_reader_set_binary(scan->reader,
 							!text_only_contains(plan->fs_server, scan->sql));
-	scan->params = param_writer_create_for_scan(node);
+	init_params(node, scan);
 	scan->scratch = AllocSetContextCreate(CurrentMemoryContext,
 										  "shard_fdw scan",
 										  ALLOCSET_SMALL_SIZES);
@@ -511,7 +550,7 @@ exec_scan_is_ready(ForeignScanState *node)
 {
 	ShardScan  *scan = node->fdw_state;
 
-	if (scan->next_row < scan->nrows)
+	if (scan->next_row < scan->nrows || !is_asking(scan))
 		return true;
 	if (scan->cursor == 0)
 		return remote_request_is_ready(scan->request);

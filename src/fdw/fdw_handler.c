@@ -23,6 +23,8 @@ set_planner_callbacks(FdwRoutine *routine)
 {
 	routine->GetForeignRelSize = shardGetForeignRelSize;
 	routine->GetForeignPaths = shardGetForeignPaths;
+	routine->GetForeignJoinPaths = shardGetForeignJoinPaths;
+	routine->GetForeignUpperPaths = shardGetForeignUpperPaths;
 	routine->GetForeignPlan = shardGetForeignPlan;
 	routine->AddForeignUpdateTargets = shardAddForeignUpdateTargets;
 	routine->PlanForeignModify = shardPlanForeignModify;

@@ -21,6 +21,20 @@ extern void shardGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel,
 								   Oid foreigntableid);
 extern void shardGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel,
 								 Oid foreigntableid);
+
+/* plan_join.c */
+extern void shardGetForeignJoinPaths(PlannerInfo *root, RelOptInfo *joinrel,
+									 RelOptInfo *outerrel,
+									 RelOptInfo *innerrel, JoinType jointype,
+									 JoinPathExtraData *extra);
+
+/* plan_upper.c */
+extern void shardGetForeignUpperPaths(PlannerInfo *root,
+									  UpperRelationKind stage,
+									  RelOptInfo *input_rel,
+									  RelOptInfo *output_rel, void *extra);
+
+/* plan_create.c */
 extern ForeignScan *shardGetForeignPlan(PlannerInfo *root,
 										RelOptInfo *foreignrel,
 										Oid foreigntableid,

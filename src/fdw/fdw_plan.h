@@ -27,7 +27,10 @@
 #define SHARD_ROW_CTID_NAME		"shard_ctid"
 #define SHARD_ROW_TABLEOID_NAME	"shard_tableoid"
 
-/* ForeignScan.fdw_private of a scan; parameters are in fdw_exprs */
+/*
+ * ForeignScan.fdw_private of a scan.  fdw_exprs has the parameters first, then
+ * conditions, see plan_prune.h.
+ */
 enum ScanPrivate
 {
 	SCAN_PRIVATE_SQL,			/* String: the SELECT, parameters $1... are
@@ -38,6 +41,8 @@ enum ScanPrivate
 	SCAN_PRIVATE_FLAGS,			/* Integer: bits of ScanFlags */
 	SCAN_PRIVATE_FETCH_SIZE,	/* Integer: rows per FETCH */
 	SCAN_PRIVATE_RELATIONS,		/* String for EXPLAIN "Relations", or "" */
+	SCAN_PRIVATE_NPARAMS,		/* Integer: how many of fdw_exprs are
+								 * parameters */
 	SCAN_PRIVATE_LENGTH
 };
 

@@ -4,10 +4,13 @@
  *	  What the planner modules know about a relation that a shard can compute:
  *	  RelOptInfo.fdw_private.
  *
- * plan_scan.c makes it for a foreign table; a join or an upper relation would
- * get one of its own, with relids naming all its foreign tables.  Lives as
- * long as the planner's memory and goes into no plan: what a plan needs is
- * in fdw_plan.h.
+ * plan_scan.c makes it for a foreign table, plan_join.c for a join of such
+ * relations, plan_upper.c for what is made of one of them.  It describes one
+ * SELECT: FROM, WHERE, GROUP BY, HAVING.  ORDER BY and LIMIT belong
+ * to a path, see plan_order.h.  A relation without it is computed here.
+ *
+ * Lives as long as the planner's memory and goes into no plan: what a plan
+ * needs is in fdw_plan.h.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -19,27 +22,67 @@
 #include "nodes/pathnodes.h"
 
 #include "fdw/fdw_options.h"
+#include "fdw/shippable_expr.h"
 
-typedef struct FdwRelInfo
+typedef struct FdwRelInfo FdwRelInfo;
+
+/* A semijoin or antijoin: a condition on the rest of the query. */
+typedef struct FdwExists
+{
+	FdwRelInfo *inner;
+	bool		is_anti;
+	List	   *conds;			/* RestrictInfos that join it to the rest */
+} FdwExists;
+
+struct FdwRelInfo
 {
 	/* where and how */
 	FdwTableOptions *options;
 	Oid			serverid;
 	Relids		relids;			/* foreign tables of the remote query */
-
-	/* baserestrictinfo by who checks it: Lists of RestrictInfo */
-	List	   *remote_conds;
-	List	   *local_conds;
+	Relids		hidden_relids;	/* of those, the ones that only EXISTS sees */
 
 	/*
-	 * Columns to retrieve, as pull_varattnos() gives them; what conditions of
-	 * parameterized paths need is always among them.
+	 * FROM: a table if outer is NULL, else a join.  SEMI and ANTI are printed
+	 * as the outer side alone, the inner one is in exists.
+	 */
+	JoinType	jointype;
+	FdwRelInfo *outer;
+	FdwRelInfo *inner;
+	List	   *join_conds;		/* ON: RestrictInfos */
+	List	   *join_exists;	/* FdwExists, part of ON */
+
+	/*
+	 * WHERE, as Lists of RestrictInfo by who checks it, and of FdwExists.
+	 * What a join's sides check is in the lists of the join, unless it must
+	 * be checked before.
+	 */
+	List	   *remote_conds;
+	List	   *local_conds;
+	List	   *exists;
+
+	/*
+	 * Columns to retrieve from a table, as pull_varattnos() gives them; what
+	 * conditions of parameterized paths need is always among them.
 	 */
 	Bitmapset  *attrs_used;
+
+	/*
+	 * Of a grouped relation: TargetEntries to select, of which those with a
+	 * ressortgroupref are grouped by, and HAVING as bare expressions.  What
+	 * of HAVING is checked here is in local_having.
+	 */
+	bool		is_grouped;
+	bool		is_partial;		/* gives transition values */
+	List	   *tlist;
+	List	   *having;
+	List	   *local_having;
 
 	/* estimates that all paths share; see plan_cost.h */
 	bool		has_key_cond;	/* a remote condition looks like a key lookup */
 	double		retrieved_rows; /* rows left by remote_conds */
+	Cost		shard_cost;		/* that the shard has to find them */
+	int			width;			/* of a row, as estimated */
 	Selectivity local_conds_sel;
 	QualCost	local_conds_cost;
 
@@ -48,6 +91,15 @@ typedef struct FdwRelInfo
 	 * expressions, that the remote query of the chosen plan checks.
 	 */
 	List	   *planned_conds;
-} FdwRelInfo;
+};
+
+/* The scope in which expressions of the relation's query are judged. */
+static inline ShipScope
+fdw_relinfo_scope(const FdwRelInfo *info)
+{
+	ShipScope	scope = {info->relids, info->options->extensions};
+
+	return scope;
+}
 
 #endif							/* SHARD_FDW_FDW_FDW_RELINFO_H */

@@ -94,10 +94,24 @@ has_key_clause(List *conds, const FdwRelInfo *info)
 	return false;
 }
 
-static int
-row_width(RelOptInfo *rel)
+/* What the shard spends to find the given number of rows. */
+static Cost
+remote_work(PlannerInfo *root, RelOptInfo *baserel, List *conds,
+			bool has_key_cond, double found_rows)
 {
-	return rel->reltarget->width + MAXALIGN(SizeofHeapTupleHeader);
+	QualCost	qual_cost;
+	Cost		whole;
+	Cost		by_key;
+
+	cost_qual_eval(&qual_cost, conds, root);
+	whole = qual_cost.startup + seq_page_cost * baserel->pages +
+		(cpu_tuple_cost + qual_cost.per_tuple) * baserel->tuples;
+	if (!has_key_cond)
+		return whole;
+	by_key = qual_cost.startup + 2 * random_page_cost +
+		(seq_page_cost + cpu_index_tuple_cost + cpu_tuple_cost +
+		 qual_cost.per_tuple) * found_rows;
+	return Min(whole, by_key);
 }
 
 void
@@ -123,26 +137,9 @@ plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel)
 												   JOIN_INNER, NULL);
 	cost_qual_eval(&info->local_conds_cost, info->local_conds, root);
 	info->has_key_cond = has_key_clause(info->remote_conds, info);
-}
-
-/* What the shard spends to find the given number of rows. */
-static Cost
-remote_work(PlannerInfo *root, RelOptInfo *baserel, List *conds,
-			bool has_key_cond, double found_rows)
-{
-	QualCost	qual_cost;
-	Cost		whole;
-	Cost		by_key;
-
-	cost_qual_eval(&qual_cost, conds, root);
-	whole = qual_cost.startup + seq_page_cost * baserel->pages +
-		(cpu_tuple_cost + qual_cost.per_tuple) * baserel->tuples;
-	if (!has_key_cond)
-		return whole;
-	by_key = qual_cost.startup + 2 * random_page_cost +
-		(seq_page_cost + cpu_index_tuple_cost + cpu_tuple_cost +
-		 qual_cost.per_tuple) * found_rows;
-	return Min(whole, by_key);
+	info->shard_cost = remote_work(root, baserel, info->remote_conds,
+								   info->has_key_cond, info->retrieved_rows);
+	info->width = baserel->reltarget->width;
 }
 
 PlanCost
@@ -153,7 +150,7 @@ plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi,
 	QualCost   *target_cost = &baserel->reltarget->cost;
 	List	   *conds = info->remote_conds;
 	double		retrieved = info->retrieved_rows;
-	bool		has_key_cond = info->has_key_cond;
+	Cost		shard_cost = info->shard_cost;
 	PlanCost	cost;
 	Cost		per_row;
 
@@ -165,26 +162,113 @@ plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi,
 								  clauselist_selectivity(root, conds,
 														 baserel->relid,
 														 JOIN_INNER, NULL));
-		has_key_cond |= has_key_clause(param_conds, info);
+		shard_cost = remote_work(root, baserel, conds, info->has_key_cond ||
+								 has_key_clause(param_conds, info), retrieved);
 	}
 	per_row = info->options->tuple_cost + cpu_tuple_cost +
 		info->local_conds_cost.per_tuple;
 	cost.startup = info->options->startup_cost +
 		info->local_conds_cost.startup + target_cost->startup;
-	cost.total = cost.startup + per_row * retrieved +
-		remote_work(root, baserel, conds, has_key_cond, retrieved) +
+	cost.total = cost.startup + per_row * retrieved + shard_cost +
 		target_cost->per_tuple * cost.rows;
 	return cost;
 }
 
-int
-plan_cost_fetch_size(RelOptInfo *baserel)
+/* ---- joins, groups, sorting ---- */
+
+/* Can the shard do better than to compare every row with every other? */
+static bool
+has_equality(List *conds)
 {
-	FdwRelInfo *info = baserel->fdw_private;
+	ListCell   *cell;
+
+	foreach(cell, conds)
+	{
+		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
+
+		if (OidIsValid(cond->hashjoinoperator) || cond->mergeopfamilies != NIL)
+			return true;
+	}
+	return false;
+}
+
+void
+plan_cost_set_join(PlannerInfo *root, RelOptInfo *joinrel, FdwRelInfo *info)
+{
+	double		outer_rows = info->outer->retrieved_rows;
+	double		inner_rows = info->inner->retrieved_rows;
+	List	   *conds = info->join_conds;
+
+	if (info->jointype == JOIN_SEMI || info->jointype == JOIN_ANTI)
+		conds = ((FdwExists *) llast(info->exists))->conds;
+	info->local_conds_sel = clauselist_selectivity(root, info->local_conds, 0,
+												   JOIN_INNER, NULL);
+	cost_qual_eval(&info->local_conds_cost, info->local_conds, root);
+	info->retrieved_rows = clamp_row_est(joinrel->rows /
+										 Max(info->local_conds_sel, 1e-9));
+	info->width = joinrel->reltarget->width;
+	info->shard_cost = info->outer->shard_cost + info->inner->shard_cost +
+		cpu_tuple_cost * info->retrieved_rows;
+	if (has_equality(conds))
+		info->shard_cost += 2 * cpu_operator_cost * (outer_rows + inner_rows);
+	else
+		info->shard_cost += cpu_operator_cost * outer_rows * inner_rows;
+}
+
+void
+plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
+					  const FdwRelInfo *input, double rows)
+{
+	info->local_conds_sel = 1.0;
+	cost_qual_eval(&info->local_conds_cost, info->local_having, root);
+	info->retrieved_rows = clamp_row_est(rows);
+	info->width = 8 * list_length(info->tlist);
+	info->shard_cost = input->shard_cost + cpu_tuple_cost * rows +
+		cpu_operator_cost * input->retrieved_rows *
+		Max(list_length(info->tlist), 1);
+}
+
+/*
+ * A bounded query without sorting ends when it has enough rows; one with
+ * sorting keeps the best in a heap.  The shard is taken to sort somewhat
+ * cheaper than we would: it may have an index, and its work is spread.
+ */
+PlanCost
+plan_cost_query(const FdwRelInfo *info, const PathTarget *target,
+				bool is_sorted, double limit)
+{
+	double		found = info->retrieved_rows;
+	bool		is_bounded = limit > 0 && limit < found;
+	double		sent = is_bounded ? clamp_row_est(limit) : found;
+	Cost		shard_cost = info->shard_cost;
+	Cost		per_row;
+	PlanCost	cost;
+
+	if (is_sorted)
+		shard_cost += 1.5 * cpu_operator_cost * found *
+			log2(Max(is_bounded ? 2 * sent : found, 2.0));
+	else if (is_bounded)
+		shard_cost *= sent / found;
+	cost.rows = clamp_row_est(sent * info->local_conds_sel);
+	cost.startup = info->options->startup_cost +
+		info->local_conds_cost.startup + target->cost.startup;
+	per_row = info->options->tuple_cost + cpu_tuple_cost +
+		info->local_conds_cost.per_tuple;
+	cost.total = cost.startup + shard_cost + per_row * sent +
+		target->cost.per_tuple * cost.rows;
+	if (is_sorted)
+		cost.startup += shard_cost;
+	return cost;
+}
+
+int
+plan_cost_fetch_size(const FdwRelInfo *info)
+{
 	int			rows;
 
 	if (info->options->has_fetch_size)
 		return info->options->fetch_size;
-	rows = FETCH_TARGET_BYTES / row_width(baserel);
+	rows = FETCH_TARGET_BYTES /
+		(info->width + MAXALIGN(SizeofHeapTupleHeader));
 	return Max(FETCH_MIN_ROWS, Min(FETCH_MAX_ROWS, rows));
 }

@@ -16,6 +16,8 @@
 
 #include "nodes/pathnodes.h"
 
+#include "fdw/fdw_relinfo.h"
+
 typedef struct PlanCost
 {
 	double		rows;			/* that leave the scan */
@@ -37,7 +39,24 @@ extern void plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel);
 extern PlanCost plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel,
 							   ParamPathInfo *ppi, List *param_conds);
 
+/*
+ * Sets the estimates in the FdwRelInfo of a join or a grouped relation, which
+ * must be complete otherwise; rows are those the shard finds.
+ */
+extern void plan_cost_set_join(PlannerInfo *root, RelOptInfo *joinrel,
+							   FdwRelInfo *info);
+extern void plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
+								  const FdwRelInfo *input, double rows);
+
+/*
+ * The cost of a remote query for a relation, which sorts if told to and
+ * returns at most limit rows, or all if that is not above 0.
+ */
+extern PlanCost plan_cost_query(const FdwRelInfo *info,
+								const PathTarget *target, bool is_sorted,
+								double limit);
+
 /* Rows to ask for at a time, bounded by bytes unless the user has set it. */
-extern int	plan_cost_fetch_size(RelOptInfo *baserel);
+extern int	plan_cost_fetch_size(const FdwRelInfo *info);
 
 #endif							/* SHARD_FDW_FDW_PLAN_COST_H */

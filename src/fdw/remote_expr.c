@@ -38,6 +38,7 @@
 
 #include "base/compat_planner.h"
 #include "fdw/fdw_options.h"
+#include "fdw/plan_single.h"
 #include "fdw/remote_expr.h"
 
 typedef struct Rewrite
@@ -133,10 +134,12 @@ rewrite_var(Var *var, Rewrite *rewrite)
 	table = remote_expr_alias(scope, var->varno);
 	if (var->varattno != SelfItemPointerAttributeNumber)
 	{
-		RangeTblEntry *rte = planner_rt_fetch(var->varno,
-											  rewrite->context->root);
+		Oid			relid;
+		AttrNumber	attnum = plan_single_attno(rewrite->context->root,
+											   var->varno, var->varattno,
+											   &relid);
 
-		name = fdw_options_column_name(rte->relid, var->varattno);
+		name = fdw_options_column_name(relid, attnum);
 	}
 	return (Node *) makeVar(table, column_place(rewrite, table, name),
 							var->vartype, var->vartypmod, var->varcollid, 0);
@@ -264,6 +267,16 @@ rewrite_coalesce(CoalesceExpr *coalesce, Rewrite *rewrite)
 
 /* ---- the mutator ---- */
 
+/* Evaluated for each row, of which there may be none. */
+static Node *
+rewrite_aggref(Aggref *aggref, Rewrite *rewrite)
+{
+	Rewrite		below = *rewrite;
+
+	below.is_conditional = true;
+	return expression_tree_mutator((Node *) aggref, rewrite_node, &below);
+}
+
 /* The cast of the elements is printed as the cast of the array. */
 static Node *
 rewrite_array_coerce(ArrayCoerceExpr *coerce, Rewrite *rewrite)
@@ -301,6 +314,8 @@ rewrite_node(Node *node, void *arg)
 			return make_parameter(node, rewrite);
 		case T_RelabelType:
 			return rewrite_relabel((RelabelType *) node, rewrite);
+		case T_Aggref:
+			return rewrite_aggref((Aggref *) node, rewrite);
 		case T_CaseExpr:
 			return rewrite_case((CaseExpr *) node, rewrite);
 		case T_CaseTestExpr:
@@ -362,7 +377,7 @@ set_for_now(const char *name, const char *value)
 
 /*
  * Sets what the text of constants and names depends on; to be undone by
- * AtEOXact_GUC() with the result.
+ * AtEOXact_GUC() with the result, which is above 0.
  */
 static int
 begin_portable_text(void)
@@ -382,21 +397,36 @@ begin_portable_text(void)
 }
 
 void
+remote_expr_begin(RemoteExprContext *context)
+{
+	context->nest_level = begin_portable_text();
+}
+
+void
+remote_expr_end(RemoteExprContext *context)
+{
+	AtEOXact_GUC(true, context->nest_level);
+	context->nest_level = 0;
+}
+
+void
 remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 {
 	Rewrite		rewrite = {0};
-	int			nestlevel;
+	bool		is_begun = context->nest_level > 0;
 	char	   *text;
 
 	rewrite.context = context;
 	rewrite.ntables = bms_num_members(context->scope->relids);
 	rewrite.columns = palloc0(sizeof(List *) * rewrite.ntables);
 	expr = rewrite_node(expr, &rewrite);
-	nestlevel = begin_portable_text();
+	if (!is_begun)
+		remote_expr_begin(context);
 	text = deparse_expression(expr, make_deparse_context(&rewrite),
 							  true, false);
 
-	AtEOXact_GUC(true, nestlevel);
+	if (!is_begun)
+		remote_expr_end(context);
 	appendStringInfoString(buf, text);
 	pfree(text);
 }

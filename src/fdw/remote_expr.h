@@ -32,7 +32,16 @@ typedef struct RemoteExprContext
 	const ShipScope *scope;
 	List	   *params;			/* what is sent as $1, $2, ...: the fdw_exprs
 								 * of the plan */
+	int			nest_level;		/* of settings, between begin and end; else 0 */
 } RemoteExprContext;
+
+/*
+ * Between these two the settings are in force that the text of expressions
+ * depends on.  They spare remote_expr_append() to set them each time, which
+ * takes longer than printing does.
+ */
+extern void remote_expr_begin(RemoteExprContext *context);
+extern void remote_expr_end(RemoteExprContext *context);
 
 /* The number n of the alias rn of a table of the scope. */
 extern int	remote_expr_alias(const ShipScope *scope, Index rtindex);

@@ -126,7 +126,7 @@ remote_sql_select(StringInfo buf, RemoteExprContext *context, Relation rel,
 
 void
 remote_sql_lock(StringInfo buf, LockClauseStrength strength,
-				LockWaitPolicy policy)
+				LockWaitPolicy policy, int alias)
 {
 	static const char *const strengths[] = {
 		[LCS_NONE] = NULL,
@@ -141,8 +141,12 @@ remote_sql_lock(StringInfo buf, LockClauseStrength strength,
 		[LockWaitError] = " NOWAIT"
 	};
 
-	if (strength != LCS_NONE)
-		appendStringInfo(buf, "%s%s", strengths[strength], policies[policy]);
+	if (strength == LCS_NONE)
+		return;
+	appendStringInfoString(buf, strengths[strength]);
+	if (alias != 0)
+		appendStringInfo(buf, " OF r%d", alias);
+	appendStringInfoString(buf, policies[policy]);
 }
 
 static void

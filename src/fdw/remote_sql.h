@@ -48,9 +48,12 @@ extern void remote_sql_select(StringInfo buf, RemoteExprContext *context,
 							  Relation rel, List *retrieved_attrs,
 							  List *conds);
 
-/* FOR UPDATE and the like, at the end of a SELECT; nothing for LCS_NONE. */
+/*
+ * FOR UPDATE and the like, at the end of a SELECT; nothing for LCS_NONE.  If
+ * alias is not 0, only for the table with that alias.
+ */
 extern void remote_sql_lock(StringInfo buf, LockClauseStrength strength,
-							LockWaitPolicy policy);
+							LockWaitPolicy policy, int alias);
 
 /* An UPDATE or DELETE of all rows that meet some conditions. */
 typedef struct RemoteDirect

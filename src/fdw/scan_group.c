@@ -522,6 +522,16 @@ start_one(ScanMember *member)
 	member->start(member);
 }
 
+/* Marks a member started that has nothing to send. */
+static bool
+is_idle(ScanMember *member)
+{
+	if (member->is_needed == NULL || member->is_needed(member))
+		return false;
+	member->is_started = true;
+	return true;
+}
+
 static bool
 is_in_same_start(const ScanMember *member, const ScanMember *other)
 {
@@ -543,7 +553,7 @@ start_group(ScanSet *set, const ScanMember *member)
 	{
 		ScanMember *other = dlist_container(ScanMember, node_link, iter.cur);
 
-		if (!is_in_same_start(member, other))
+		if (!is_in_same_start(member, other) || is_idle(other))
 			continue;
 		find_branch(other);
 		group = lappend(group, other);
@@ -569,7 +579,7 @@ scan_group_start(ScanMember *member)
 	plan_set(member->set);
 	if (may_start_with_group(member))
 		start_group(member->set, member);
-	else
+	else if (!is_idle(member))
 	{
 		find_branch(member);
 		start_one(member);

@@ -36,11 +36,18 @@ typedef struct ScanMember ScanMember;
 /* Queues the member's first statements on its branch.  Must not wait. */
 typedef void (*ScanMemberStart) (ScanMember *member);
 
+/*
+ * Has the member anything to send?  If not it counts as started, and has no
+ * branch.
+ */
+typedef bool (*ScanMemberIsNeeded) (ScanMember *member);
+
 struct ScanMember
 {
 	/* set by the owner before it registers */
 	ForeignScanState *node;
 	ScanMemberStart start;
+	ScanMemberIsNeeded is_needed;	/* NULL: always */
 	int			eflags;			/* given to the Begin callback */
 	bool		locks_rows;
 	bool		may_stop_early; /* not all rows will be asked for */

@@ -33,6 +33,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat_planner.h"
@@ -329,7 +330,7 @@ bool
 shippable_expr_is_computed_here(Node *node, const ShipScope *scope,
 								bool is_conditional)
 {
-	if (!is_call(node))
+	if (!is_call(node) || expression_returns_set(node))
 		return false;
 	if (is_conditional && !IsA(node, SQLValueFunction) &&
 		!(IsA(node, FuncExpr) && ((FuncExpr *) node)->args == NIL))
@@ -436,6 +437,10 @@ is_unshippable_call(Node *node, Walk *outer)
 	Walk		inner = walk_below(outer);
 	Oid			input = exprInputCollation(node);
 
+	/* a set would multiply the rows of the remote query */
+	if ((IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset) ||
+		(IsA(node, OpExpr) && ((OpExpr *) node)->opretset))
+		return true;
 	if (check_functions_in_node(node, is_unshippable_function,
 								(void *) outer->scope) ||
 		has_unshippable_operator(node, outer->scope) ||
@@ -539,6 +544,69 @@ is_unshippable_row_compare(RowCompareExpr *compare, Walk *outer)
 	return false;
 }
 
+/* The order of values under the collation the shard derives for them. */
+static bool
+is_unshippable_sort(Node *expr, Oid collation, Walk *outer)
+{
+	Walk		inner = walk_below(outer);
+
+	return is_unshippable(expr, &inner) ||
+		inner.found.derivation == DERIVATION_LOST ||
+		!is_input_derived(collation, &inner);
+}
+
+/* ORDER BY and DISTINCT within an aggregate. */
+static bool
+is_unshippable_agg_order(Aggref *aggref, Walk *outer)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_concat_copy(aggref->aggorder, aggref->aggdistinct))
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
+		Node	   *expr = get_sortgroupclause_expr(clause, aggref->args);
+
+		if (!shippable_is_shippable(clause->eqop, OperatorRelationId,
+									outer->scope->extensions) ||
+			(OidIsValid(clause->sortop) &&
+			 !shippable_is_shippable(clause->sortop, OperatorRelationId,
+									 outer->scope->extensions)) ||
+			is_unshippable_sort(expr, exprCollation(expr), outer))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What stands in an aggregate is evaluated for each row there is, which may
+ * be none.
+ */
+static bool
+is_unshippable_aggref(Aggref *aggref, Walk *outer)
+{
+	Walk		inner = walk_below(outer);
+	Walk		filter = walk_below(outer);
+	ListCell   *cell;
+
+	if (!outer->scope->has_aggregates || aggref->agglevelsup != 0 ||
+		aggref->aggsplit != AGGSPLIT_SIMPLE ||
+		is_unshippable_function(aggref->aggfnoid, (void *) outer->scope))
+		return true;
+	inner.is_conditional = filter.is_conditional = true;
+	foreach(cell, aggref->args)
+	{
+		if (is_unshippable((Node *) lfirst_node(TargetEntry, cell)->expr,
+						   &inner))
+			return true;
+	}
+	if (is_unshippable_list(aggref->aggdirectargs, &inner) ||
+		is_unshippable((Node *) aggref->aggfilter, &filter) ||
+		is_unshippable_agg_order(aggref, &filter))
+		return true;
+	return !is_input_derived(aggref->inputcollid, &inner) ||
+		is_unshippable_result((Node *) aggref, &inner, outer);
+}
+
 static bool
 is_unshippable(Node *node, Walk *outer)
 {
@@ -555,6 +623,8 @@ is_unshippable(Node *node, Walk *outer)
 			return is_unshippable_const((Const *) node, outer);
 		case T_Param:
 			return is_unshippable_param((Param *) node, outer);
+		case T_Aggref:
+			return is_unshippable_aggref((Aggref *) node, outer);
 		case T_CaseExpr:
 			return is_unshippable_case((CaseExpr *) node, outer);
 		case T_CaseTestExpr:
@@ -597,4 +667,12 @@ shippable_expr(Node *expr, const ShipScope *scope)
 
 	return !is_unshippable(expr, &walk) &&
 		walk.found.derivation != DERIVATION_LOST;
+}
+
+bool
+shippable_expr_sorts_alike(Node *expr, Oid collation, const ShipScope *scope)
+{
+	Walk		walk = {scope, false, NULL, {InvalidOid, DERIVATION_NONE}};
+
+	return !is_unshippable_sort(expr, collation, &walk);
 }

@@ -25,6 +25,7 @@ typedef struct ShipScope
 	Relids		relids;			/* the foreign tables in it; columns of others
 								 * are parameters */
 	List	   *extensions;		/* from FdwTableOptions */
+	bool		has_aggregates; /* in a place where they may stand */
 } ShipScope;
 
 /*
@@ -43,6 +44,13 @@ extern bool shippable_expr(Node *expr, const ShipScope *scope);
 extern bool shippable_expr_is_computed_here(Node *node,
 											const ShipScope *scope,
 											bool is_conditional);
+
+/*
+ * May it, and does the shard sort its values as is done here under the
+ * collation?
+ */
+extern bool shippable_expr_sorts_alike(Node *expr, Oid collation,
+									   const ShipScope *scope);
 
 /* A collation that every server has and that sorts the same everywhere. */
 extern bool shippable_collation_is_portable(Oid collation);

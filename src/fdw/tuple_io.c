@@ -6,7 +6,8 @@
  * Reading: a row that carries the remote tableoid must become a heap tuple,
  * since only such a tuple has a place for it (its xmin, see fdw_plan.h).  All
  * others stay arrays of values in the slot, whatever the slot's type: that
- * saves forming a tuple that is taken apart again by the next node.
+ * saves forming a tuple that is taken apart again by the next node.  A
+ * serialized transition value is made of an array of numbers.
  *
  * Writing: the shard's session runs with settings of its own (ISO dates and
  * so on), so output functions whose text depends on settings run under the
@@ -34,6 +35,7 @@
 #include "base/settings.h"
 #include "fdw/binary_value.h"
 #include "fdw/fdw_plan.h"
+#include "fdw/partial_agg.h"
 #include "fdw/tuple_io.h"
 
 /* One column of the remote result. */
@@ -44,6 +46,8 @@ typedef struct ReaderColumn
 	Oid			ioparam;
 	int32		typmod;
 	BinaryInput *binary;		/* NULL where values must come as text */
+	Node	   *aggref;			/* of which the column has the ingredients,
+								 * see partial_agg.h */
 } ReaderColumn;
 
 struct TupleReader
@@ -148,7 +152,24 @@ report_column(void *arg)
 
 /* ---- rows ---- */
 
-/* The local type of what fills an attribute. */
+/* The aggregate whose ingredients come for an attribute, or NULL. */
+static Node *
+find_ingredients(const TupleReader *reader, AttrNumber attnum)
+{
+	ForeignScan *plan;
+	Node	   *expr;
+
+	if (reader->scan == NULL)
+		return NULL;
+	plan = (ForeignScan *) reader->scan->ss.ps.plan;
+	if (plan->fdw_scan_tlist == NIL)
+		return NULL;
+	expr = (Node *) list_nth_node(TargetEntry, plan->fdw_scan_tlist,
+								  attnum - 1)->expr;
+	return partial_agg_has_ingredients(expr) ? expr : NULL;
+}
+
+/* The type in which the value of an attribute comes. */
 static Oid
 attribute_type(const TupleReader *reader, AttrNumber attnum, int32 *typmod)
 {
@@ -159,6 +180,8 @@ attribute_type(const TupleReader *reader, AttrNumber attnum, int32 *typmod)
 		return OIDOID;
 	if (attnum < 1 || attnum > reader->tupdesc->natts)
 		elog(ERROR, "unexpected attribute number %d in a remote row", attnum);
+	if (find_ingredients(reader, attnum))
+		return NUMERICARRAYOID;
 	*typmod = TupleDescAttr(reader->tupdesc, attnum - 1)->atttypmod;
 	return TupleDescAttr(reader->tupdesc, attnum - 1)->atttypid;
 }
@@ -202,8 +225,11 @@ tuple_reader_create(TupleDesc tupdesc, List *retrieved_attrs, Relation rel,
 	foreach(lc, retrieved_attrs)
 	{
 		AttrNumber	attnum = lfirst_int(lc);
+		ReaderColumn *column = &reader->columns[reader->ncolumns++];
 
-		reader->columns[reader->ncolumns++].attnum = attnum;
+		column->attnum = attnum;
+		if (attnum > 0)
+			column->aggref = find_ingredients(reader, attnum);
 		if (attnum == SHARD_ROW_TABLEOID_ATTNO)
 			reader->has_tableoid = true;
 	}
@@ -274,6 +300,8 @@ read_column(TupleReader *reader, const RemoteResult *result, int row, int col,
 	else
 		value = InputFunctionCall(&column->input, input, column->ioparam,
 								  column->typmod);
+	if (column->aggref && !is_null)
+		value = partial_agg_serialize(column->aggref, value);
 	if (column->attnum > 0)
 	{
 		values[column->attnum - 1] = value;
@@ -462,14 +490,14 @@ param_writer_print(ParamWriter *writer, const Datum *values, const bool *nulls)
 }
 
 ParamWriter *
-param_writer_create_for_scan(ForeignScanState *node)
+param_writer_create_for_scan(ForeignScanState *node, int nparams)
 {
-	List	   *exprs = ((ForeignScan *) node->ss.ps.plan)->fdw_exprs;
-	int			nparams = list_length(exprs);
+	List	   *exprs = list_copy(((ForeignScan *) node->ss.ps.plan)->fdw_exprs);
 	Oid		   *types = palloc(sizeof(Oid) * Max(nparams, 1));
 	ParamWriter *writer;
 	ListCell   *lc;
 
+	exprs = list_truncate(exprs, nparams);
 	foreach(lc, exprs)
 		types[foreach_current_index(lc)] = exprType(lfirst(lc));
 	writer = param_writer_create(nparams, types);

@@ -95,10 +95,11 @@ extern const char *const *param_writer_print(ParamWriter *writer,
 											 const bool *nulls);
 
 /*
- * A writer for the fdw_exprs of a foreign scan, and its parameters with the
- * values that the expressions have now.
+ * A writer for the fdw_exprs of a foreign scan, the first nparams of them, and
+ * its parameters with the values that the expressions have now.
  */
-extern ParamWriter *param_writer_create_for_scan(ForeignScanState *node);
+extern ParamWriter *param_writer_create_for_scan(ForeignScanState *node,
+												 int nparams);
 extern const char *const *param_writer_print_scan(ParamWriter *writer,
 												  int *nparams);
 

@@ -1,0 +1,79 @@
+-- Claim: what a shard can compute is computed there, and where it must not be
+-- it is not.  The tables are those of the script pushdown.
+\set VERBOSITY terse
+SET search_path = push_far, public;
+-- groups on one server: HAVING, ORDER BY and LIMIT go along
+EXPLAIN (VERBOSE, COSTS OFF) SELECT w, count(*), avg(n) FROM x WHERE a > 1 GROUP BY w HAVING count(*) > 2 ORDER BY 2 DESC, 1 LIMIT 3 OFFSET 1;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(DISTINCT a), string_agg(w, ',' ORDER BY b) FILTER (WHERE o) FROM x;
+-- what cannot be checked there is checked here
+EXPLAIN (VERBOSE, COSTS OFF) SELECT w, sum(a) FROM x GROUP BY w HAVING test.here(sum(a) > 3);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM x WHERE test.here(a > 3);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, k, count(*) FROM x GROUP BY ROLLUP (a, k);
+-- aggregates in parts, on with default settings, which stay as they are
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM t;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT sum(a), sum(b), avg(a), avg(f), avg(n) FILTER (WHERE o), stddev(n), variance(a), bool_or(o), bit_and(a), max(c) FROM t;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, count(*) FROM t GROUP BY a;
+SHOW enable_partitionwise_aggregate;
+-- ordered aggregates are not computed in parts
+EXPLAIN (VERBOSE, COSTS OFF) SELECT array_agg(a ORDER BY a) FROM t;
+-- complete groups where the key is among the columns
+EXPLAIN (VERBOSE, COSTS OFF) SELECT k, count(*) FROM t GROUP BY k HAVING count(*) > 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT a FROM t;
+-- groups cut off by LIMIT, if their order tells them apart
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, w, count(*) FROM t GROUP BY a, w ORDER BY w DESC, a LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, w, count(*) FROM t GROUP BY a, w ORDER BY w DESC LIMIT 3;
+-- joins, by shard where the tables are partitioned alike
+EXPLAIN (VERBOSE, COSTS OFF) SELECT t.b, u.b FROM t LEFT JOIN u ON t.k = u.k AND u.a = 3 WHERE t.a > 5;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b, y.b FROM (SELECT * FROM x WHERE a > 1) x FULL JOIN (SELECT * FROM y WHERE a < 2) y ON x.k = y.k;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.a = t.a);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b FROM x LEFT JOIN y USING (k) WHERE y.k IS NULL;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b FROM x LEFT JOIN y ON x.k = y.k AND test.here(x.a > y.a);
+-- LIMIT for each shard, with the offset and in the order asked for
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t LIMIT 5;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t ORDER BY c DESC NULLS LAST, b LIMIT 5 OFFSET 2;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT max(b), min(w) FROM t;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT t.b FROM t JOIN u USING (k) ORDER BY t.b LIMIT 3;
+-- no LIMIT where rows are dropped or multiplied here
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t WHERE test.here(a > 3) ORDER BY b LIMIT 4;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT t.b FROM t JOIN push_near.z USING (a) ORDER BY t.b LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a FROM t ORDER BY a FETCH FIRST 3 ROWS WITH TIES;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t ORDER BY b LIMIT 3 FOR UPDATE;
+-- no order that the shard may not have
+EXPLAIN (VERBOSE, COSTS OFF) SELECT w FROM t ORDER BY w COLLATE "POSIX" LIMIT 3;
+-- a query by key lives on its shard
+EXPLAIN (VERBOSE, COSTS OFF) SELECT t.w, count(*) FROM t JOIN u USING (k) WHERE t.k = 3 GROUP BY t.w ORDER BY 2 DESC LIMIT 2;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t WHERE k = 3 ORDER BY b LIMIT 2 OFFSET 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a FROM t WHERE k = 3 ORDER BY b LIMIT 2 FOR UPDATE SKIP LOCKED;
+-- generic plans: only the shards that can have the key are asked
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_key(int) AS SELECT count(*), sum(a) FROM t WHERE k = $1;
+CREATE FUNCTION test.push_asked(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  line text; asked int := 0;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE) ' || query LOOP
+    asked := asked + (line ~ 'Remote Execution')::int;
+  END LOOP;
+  RETURN asked;
+END $$;
+SELECT test.push_asked('EXECUTE by_key(3)'), test.push_asked('SELECT count(*) FROM t');
+EXECUTE by_key(3);
+EXECUTE by_key(NULL);
+PREPARE first_rows(bigint, bigint) AS SELECT b FROM t WHERE b IS NOT NULL ORDER BY b LIMIT $1 OFFSET $2;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE first_rows(2, 1);
+EXECUTE first_rows(2, 1);
+EXECUTE first_rows(1, NULL);
+EXECUTE first_rows(-1, 1);
+RESET plan_cache_mode;
+-- a work queue takes and locks exactly as many rows as it asks for
+BEGIN;
+SELECT count(*) FROM (SELECT b FROM t WHERE k = 3 ORDER BY b LIMIT 2 FOR UPDATE SKIP LOCKED) q;
+SELECT count(*) FROM (SELECT b FROM s1.push_t1 WHERE k = 3 FOR UPDATE SKIP LOCKED) free,
+  (SELECT count(*) AS rows FROM push_near.t WHERE k = 3) every
+  GROUP BY every.rows HAVING count(*) = every.rows - 2;
+COMMIT;
+-- off, core's settings decide
+SET shard_fdw.partitionwise = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM t;
+RESET shard_fdw.partitionwise;
+RESET search_path;

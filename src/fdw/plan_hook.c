@@ -1,0 +1,190 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_hook.c
+ *	  What is done for a query over our tables before the planner sees it.
+ *
+ * Partitionwise joins and aggregates are off by default, since planning them
+ * costs time that local tables do not pay back.  For tables on shards they
+ * are what makes the shards work, so they are on while such a query is
+ * planned.  The variables are set and restored directly: the user's settings
+ * do not change, not even when planning fails.
+ *
+ * SELECT DISTINCT becomes GROUP BY, which means the same, and which core can
+ * do partly in each partition.
+ *
+ * Without shared_preload_libraries the hook is installed while the first
+ * query of a session over our tables is being planned, and misses that one.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "foreign/fdwapi.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "partitioning/partdesc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "base/compat_planner.h"
+#include "base/settings.h"
+#include "fdw/fdw_handler.h"
+#include "fdw/plan_hook.h"
+
+static planner_hook_type next_planner_hook = NULL;
+
+/* ---- whose tables are they? ---- */
+
+static bool
+is_our_foreign_table(Oid relid)
+{
+	FdwRoutine *routine = GetFdwRoutineByRelId(relid);
+
+	return routine->GetForeignPlan == shardGetForeignPlan;
+}
+
+/* The first partition that is a foreign table answers for all. */
+static bool
+has_our_partition(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel = table_open(relid, lockmode);
+	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
+	bool		is_found = false;
+	bool		is_ours = false;
+	int			part;
+
+	for (part = 0; part < desc->nparts && !is_found; part++)
+	{
+		char		relkind = get_rel_relkind(desc->oids[part]);
+
+		if (relkind == RELKIND_FOREIGN_TABLE)
+		{
+			is_found = true;
+			is_ours = is_our_foreign_table(desc->oids[part]);
+		}
+		else if (relkind == RELKIND_PARTITIONED_TABLE)
+			is_found = is_ours = has_our_partition(desc->oids[part],
+												   AccessShareLock);
+	}
+	table_close(rel, NoLock);
+	return is_ours;
+}
+
+static bool
+is_our_table(const RangeTblEntry *rte)
+{
+	if (rte->rtekind != RTE_RELATION)
+		return false;
+	if (rte->relkind == RELKIND_FOREIGN_TABLE)
+		return is_our_foreign_table(rte->relid);
+	return rte->relkind == RELKIND_PARTITIONED_TABLE && rte->inh &&
+		has_our_partition(rte->relid, NoLock);
+}
+
+/* ---- the query ---- */
+
+static void
+turn_distinct_into_groups(Query *query)
+{
+	if (query->distinctClause == NIL || query->hasDistinctOn ||
+		query->groupClause != NIL || query->groupingSets != NIL ||
+		query->hasAggs || query->havingQual != NULL ||
+		query->hasWindowFuncs || query->hasTargetSRFs ||
+		query->setOperations != NULL || query->hasSubLinks ||
+		contain_volatile_functions((Node *) query->targetList))
+		return;
+	query->groupClause = query->distinctClause;
+	query->distinctClause = NIL;
+}
+
+typedef struct Search
+{
+	bool		is_found;
+} Search;
+
+/*
+ * Walker: looks for our tables, and prepares the queries in which there are
+ * any, at whatever depth.
+ */
+static bool
+prepare_queries(Node *node, void *arg)
+{
+	Search	   *search = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+		Search		inner = {false};
+		ListCell   *cell;
+
+		query_tree_walker(query, prepare_queries, &inner, 0);
+		foreach(cell, query->rtable)
+		{
+			if (inner.is_found)
+				break;
+			inner.is_found = is_our_table(lfirst_node(RangeTblEntry, cell));
+		}
+		if (inner.is_found)
+			turn_distinct_into_groups(query);
+		search->is_found |= inner.is_found;
+		return false;
+	}
+	return expression_tree_walker(node, prepare_queries, arg);
+}
+
+static PlannedStmt *
+plan_next(COMPAT_PLANNER_ARGS)
+{
+	if (next_planner_hook)
+		return compat_call_planner(next_planner_hook);
+	return compat_call_planner(standard_planner);
+}
+
+static PlannedStmt *
+plan_with_partitionwise(COMPAT_PLANNER_ARGS)
+{
+	bool		saved_join = enable_partitionwise_join;
+	bool		saved_aggregate = enable_partitionwise_aggregate;
+	PlannedStmt *result;
+
+	enable_partitionwise_join = true;
+	enable_partitionwise_aggregate = true;
+	PG_TRY();
+	{
+		result = compat_call_planner(plan_next);
+	}
+	PG_FINALLY();
+	{
+		enable_partitionwise_join = saved_join;
+		enable_partitionwise_aggregate = saved_aggregate;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+static PlannedStmt *
+plan_query(COMPAT_PLANNER_ARGS)
+{
+	Search		search = {false};
+
+	if (setting_partitionwise)
+		prepare_queries((Node *) parse, &search);
+	if (search.is_found)
+		return compat_call_planner(plan_with_partitionwise);
+	return compat_call_planner(plan_next);
+}
+
+void
+plan_hook_init(void)
+{
+	next_planner_hook = planner_hook;
+	planner_hook = plan_query;
+}

@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_hook.h
+ *	  What is done for a query over our tables before the planner sees it.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_FDW_PLAN_HOOK_H
+#define SHARD_FDW_FDW_PLAN_HOOK_H
+
+/* Installs the hook; called by _PG_init(). */
+extern void plan_hook_init(void);
+
+#endif							/* SHARD_FDW_FDW_PLAN_HOOK_H */

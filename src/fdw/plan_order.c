@@ -1,0 +1,270 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_order.c
+ *	  Paths whose rows come sorted from the shard, and no more of them than
+ *	  the query's LIMIT lets through.
+ *
+ * A LIMIT is a matter of the whole query, a path one of a single relation.
+ * Where nothing between the two drops rows or makes more of one, which is so
+ * when the relation covers all tables of the query and the query does not
+ * group, the rows that are left after the LIMIT are among the first ones of
+ * each partition.  So each shard can stop there.  Core knows nothing of it:
+ * such a path looks like one of a smaller relation.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "utils/typcache.h"
+
+#include "base/compat_planner.h"
+#include "fdw/fdw_relinfo.h"
+#include "fdw/plan_cost.h"
+#include "fdw/plan_order.h"
+
+/* of the rows, when nothing better is known; core takes the same for it */
+#define UNKNOWN_LIMIT_FRACTION 0.1
+
+/* ---- sort keys ---- */
+
+/* Are these values among the columns that the remote query can sort by? */
+static bool
+is_sort_expr(PlannerInfo *root, const FdwRelInfo *info, Node *expr)
+{
+	if (info->is_grouped)
+		return tlist_member((Expr *) expr, info->tlist) != NULL;
+	return !contain_agg_clause(expr) &&
+		!bms_overlap(pull_varnos(root, expr), info->hidden_relids);
+}
+
+/*
+ * Only the orders that ASC and DESC stand for are asked of a shard.  The
+ * expression of a grouped relation may be an aggregate.
+ */
+static bool
+make_sort_key(const FdwRelInfo *info, PathKey *pathkey, Node *expr, Oid type,
+			  RemoteSortKey *key)
+{
+	ShipScope	scope = fdw_relinfo_scope(info);
+	Oid			operator = compat_pathkey_operator(pathkey, type);
+	TypeCacheEntry *cache;
+
+	scope.has_aggregates = info->is_grouped;
+	cache = lookup_type_cache(exprType(expr),
+							  TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	if (!OidIsValid(operator) ||
+		(operator != cache->lt_opr && operator != cache->gt_opr) ||
+		!shippable_expr_sorts_alike(expr,
+									pathkey->pk_eclass->ec_collation, &scope))
+		return false;
+	key->expr = expr;
+	key->is_descending = operator == cache->gt_opr;
+	key->is_nulls_first = pathkey->pk_nulls_first;
+	return true;
+}
+
+static bool
+find_sort_key(PlannerInfo *root, RelOptInfo *rel, PathKey *pathkey,
+			  RemoteSortKey *key)
+{
+	const FdwRelInfo *info = rel->fdw_private;
+	ListCell   *cell;
+
+	if (pathkey->pk_eclass->ec_has_volatile)
+		return false;
+	foreach(cell, compat_ec_members(pathkey->pk_eclass, rel->relids))
+	{
+		EquivalenceMember *member = lfirst(cell);
+
+		if (member->em_is_const ||
+			(!bms_is_subset(member->em_relids, info->relids)) ||
+			(member->em_relids == NULL && !info->is_grouped) ||
+			!is_sort_expr(root, info, (Node *) member->em_expr))
+			continue;
+		if (make_sort_key(info, pathkey, (Node *) member->em_expr,
+						  member->em_datatype, key))
+			return true;
+	}
+	return false;
+}
+
+bool
+plan_order_find_keys(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
+					 List **keys)
+{
+	ListCell   *cell;
+
+	if (keys)
+		*keys = NIL;
+	foreach(cell, pathkeys)
+	{
+		RemoteSortKey *key = palloc0(sizeof(RemoteSortKey));
+
+		if (!find_sort_key(root, rel, lfirst_node(PathKey, cell), key))
+			return false;
+		if (keys)
+			*keys = lappend(*keys, key);
+	}
+	return true;
+}
+
+/* ---- the limit ---- */
+
+List *
+plan_order_make_private(PlanLimit limit)
+{
+	return list_make1(makeInteger(limit));
+}
+
+PlanLimit
+plan_order_limit(const ForeignPath *path)
+{
+	return path->fdw_private == NIL ? PLAN_LIMIT_NONE :
+		(PlanLimit) intVal(linitial(path->fdw_private));
+}
+
+/* Walker: a value that another part of the plan computes? */
+static bool
+has_exec_param(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+		return true;
+	return IsA(node, SubLink) || IsA(node, SubPlan) ||
+		expression_tree_walker(node, has_exec_param, arg);
+}
+
+static bool
+is_shippable_limit(Node *limit, const FdwRelInfo *info)
+{
+	ShipScope	scope = fdw_relinfo_scope(info);
+
+	return limit == NULL ||
+		(!has_exec_param(limit, NULL) && shippable_expr(limit, &scope));
+}
+
+bool
+plan_order_is_limit_shippable(PlannerInfo *root, const FdwRelInfo *info)
+{
+	return is_shippable_limit(root->parse->limitCount, info) &&
+		is_shippable_limit(root->parse->limitOffset, info);
+}
+
+/* Does the topmost parent of the relation have but one child left? */
+static bool
+is_only_child(PlannerInfo *root, RelOptInfo *rel)
+{
+	int			relid;
+
+	if (rel->top_parent_relids == NULL)
+		return true;
+	if (!bms_get_singleton_member(rel->top_parent_relids, &relid))
+		return false;
+	do
+	{
+		RelOptInfo *parent = find_base_rel(root, relid);
+		int			part = bms_next_member(parent->live_parts, -1);
+
+		if (bms_num_members(parent->live_parts) != 1 ||
+			parent->part_rels[part] == NULL)
+			return false;
+		relid = parent->part_rels[part]->relid;
+	} while (relid != rel->relid &&
+			 find_base_rel(root, relid)->part_scheme != NULL);
+	return relid == rel->relid;
+}
+
+/* Rows that are locked may not be more than those that are wanted. */
+static bool
+is_locking_exact(PlannerInfo *root, RelOptInfo *rel)
+{
+	return root->parse->rowMarks == NIL || is_only_child(root, rel);
+}
+
+bool
+plan_order_is_bounded(PlannerInfo *root, RelOptInfo *rel,
+					  const FdwRelInfo *info)
+{
+	Query	   *parse = root->parse;
+	Relids		covered = rel->top_parent_relids ? rel->top_parent_relids :
+	rel->relids;
+
+	if (parse->commandType != CMD_SELECT || parse->limitCount == NULL ||
+		parse->limitOption != LIMIT_OPTION_COUNT ||
+		parse->setOperations != NULL || parse->hasWindowFuncs ||
+		parse->hasTargetSRFs || parse->distinctClause != NIL ||
+		rel->lateral_relids != NULL)
+		return false;
+	if (!info->is_grouped &&
+		(parse->groupClause != NIL || parse->groupingSets != NIL ||
+		 parse->hasAggs || parse->havingQual != NULL))
+		return false;
+	return info->local_conds == NIL && info->local_having == NIL &&
+		bms_is_subset(root->all_baserels, covered) &&
+		is_locking_exact(root, rel) &&
+		plan_order_is_limit_shippable(root, info);
+}
+
+/* ---- paths ---- */
+
+double
+plan_order_bound(PlannerInfo *root, const FdwRelInfo *info)
+{
+	if (root->limit_tuples > 0)
+		return root->limit_tuples;
+	return clamp_row_est(info->retrieved_rows * UNKNOWN_LIMIT_FRACTION);
+}
+
+static void
+add_path_for(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
+			 PlanLimit limit, Path *epq_path)
+{
+	const FdwRelInfo *info = rel->fdw_private;
+	PlanCost	cost;
+	ForeignPath *path;
+
+	cost = plan_cost_query(info, rel->reltarget, pathkeys != NIL,
+						   limit == PLAN_LIMIT_NONE ? 0 :
+						   plan_order_bound(root, info));
+	if (limit == PLAN_LIMIT_NONE)
+		cost.rows = rel->rows;
+	if (IS_JOIN_REL(rel))
+		path = compat_create_foreign_join_path(root, rel, cost.rows,
+											   cost.startup, cost.total,
+											   pathkeys, rel->lateral_relids,
+											   epq_path,
+											   plan_order_make_private(limit));
+	else
+		path = compat_create_foreignscan_path(root, rel, cost.rows,
+											  cost.startup, cost.total,
+											  pathkeys, rel->lateral_relids,
+											  NIL,
+											  plan_order_make_private(limit));
+	add_path(rel, (Path *) path);
+}
+
+void
+plan_order_add_paths(PlannerInfo *root, RelOptInfo *rel, Path *epq_path)
+{
+	List	   *pathkeys = root->query_pathkeys;
+	bool		is_sortable = pathkeys != NIL && rel->lateral_relids == NULL &&
+	plan_order_find_keys(root, rel, pathkeys, NULL);
+	bool		is_bounded = (root->sort_pathkeys == NIL || is_sortable) &&
+	plan_order_is_bounded(root, rel, rel->fdw_private);
+
+	add_path_for(root, rel, NIL, !is_bounded || root->sort_pathkeys != NIL ?
+				 PLAN_LIMIT_NONE : PLAN_LIMIT_BOUND, epq_path);
+	if (is_sortable)
+		add_path_for(root, rel, pathkeys,
+					 is_bounded ? PLAN_LIMIT_BOUND : PLAN_LIMIT_NONE,
+					 epq_path);
+}

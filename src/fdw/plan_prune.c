@@ -1,0 +1,150 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_prune.c
+ *	  Not asking a partition that cannot have the rows, when only execution
+ *	  tells.
+ *
+ * Where the query has key = $1, the partition constraint with $1 in the place
+ * of the key tells whether the partition can have such rows.  A condition in
+ * WHERE concerns all rows of the remote query, so one table that has none is
+ * enough, whatever it is joined with.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+#include "fdw/plan_prune.h"
+
+/* The values that columns of one table are equal to. */
+typedef struct KnownValues
+{
+	Index		rtindex;
+	List	   *attrs;			/* integer List */
+	List	   *values;			/* expressions of the columns' types */
+	bool		is_unknown;		/* a column was met that is not among them */
+} KnownValues;
+
+static void
+add_known_value(KnownValues *known, Node *column, Node *value)
+{
+	Var		   *var = (Var *) column;
+
+	if (!IsA(column, Var) || var->varno != known->rtindex ||
+		exprType(value) != var->vartype || contain_var_clause(value) ||
+		contain_volatile_functions(value))
+		return;
+	known->attrs = lappend_int(known->attrs, var->varattno);
+	known->values = lappend(known->values, value);
+}
+
+static void
+find_known_values(const FdwRelInfo *info, KnownValues *known)
+{
+	ListCell   *cell;
+
+	foreach(cell, info->remote_conds)
+	{
+		OpExpr	   *clause = (OpExpr *) lfirst_node(RestrictInfo, cell)->clause;
+
+		if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
+			!op_mergejoinable(clause->opno, exprType(linitial(clause->args))))
+			continue;
+		add_known_value(known, linitial(clause->args), lsecond(clause->args));
+		add_known_value(known, lsecond(clause->args), linitial(clause->args));
+	}
+}
+
+/* Mutator: puts the values into a partition constraint. */
+static Node *
+substitute_values(Node *node, void *arg)
+{
+	KnownValues *known = arg;
+
+	if (node && IsA(node, Var))
+	{
+		ListCell   *attr;
+		ListCell   *value;
+
+		forboth(attr, known->attrs, value, known->values)
+		{
+			if (lfirst_int(attr) == ((Var *) node)->varattno)
+				return copyObject(lfirst(value));
+		}
+		known->is_unknown = true;
+		return copyObject(node);
+	}
+	return expression_tree_mutator(node, substitute_values, arg);
+}
+
+/* What planning can decide it has decided. */
+static List *
+add_conditions(PlannerInfo *root, KnownValues *known, List *conditions)
+{
+	Oid			relid = planner_rt_fetch(known->rtindex, root)->relid;
+	Relation	rel = table_open(relid, NoLock);
+	ListCell   *cell;
+
+	foreach(cell, RelationGetPartitionQual(rel))
+	{
+		Node	   *condition;
+
+		known->is_unknown = false;
+		condition = substitute_values(lfirst(cell), known);
+		condition = eval_const_expressions(root, condition);
+		if (!known->is_unknown && !IsA(condition, Const))
+			conditions = lappend(conditions, condition);
+	}
+	table_close(rel, NoLock);
+	return conditions;
+}
+
+/* Walker: is there something whose value only execution tells? */
+static bool
+has_run_time_value(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return true;
+	return expression_tree_walker(node, has_run_time_value, arg);
+}
+
+List *
+plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
+{
+	List	   *conditions = NIL;
+	int			rtindex = -1;
+	ListCell   *cell;
+
+	/* an aggregate over no rows is a row */
+	if (info->is_grouped && !info->is_partial &&
+		root->parse->groupClause == NIL)
+		return NIL;
+	foreach(cell, info->remote_conds)
+	{
+		if (has_run_time_value((Node *) lfirst_node(RestrictInfo,
+													cell)->clause, NULL))
+			break;
+	}
+	if (cell == NULL)
+		return NIL;
+	while ((rtindex = bms_next_member(info->relids, rtindex)) >= 0)
+	{
+		KnownValues known = {rtindex};
+
+		find_known_values(info, &known);
+		if (known.attrs != NIL)
+			conditions = add_conditions(root, &known, conditions);
+	}
+	return conditions;
+}
