@@ -12,7 +12,8 @@ DEPS = $(OBJS:.o=.d)
 # gcc's own warnings on top of PostgreSQL's; what follows the first line is
 # forced by PostgreSQL's headers and calling conventions
 WARNINGS = -Wall -Wextra -Wshadow=local \
-	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+	-Wno-clobbered
 PG_CPPFLAGS = -Isrc -I$(libpq_srcdir) -MMD -MP -DSHARD_FDW_VERSION='"$(EXTVERSION)"'
 PG_CFLAGS = -fvisibility=hidden $(WARNINGS)
 SHLIB_LINK_INTERNAL = $(libpq)
