@@ -82,6 +82,7 @@ struct RemoteRequest
 	int			owner_level;
 	bool		is_released;
 	bool		is_replayable;	/* may be sent again over a new connection */
+	bool		is_vital;		/* without it the session is of no use */
 	RemoteQuery query;			/* deep copy */
 	RemoteStatement *statement; /* what it prepares or executes, or NULL */
 	RemoteRequestObserver observer;
@@ -101,6 +102,7 @@ struct RemoteConn
 	Oid			serverid;
 	char	   *server_name;
 	RemoteOptions *options;
+	char	   *setup_sql;		/* see remote_conn_set_setup() */
 
 	RemoteConnState state;
 	dlist_node	connecting_node;	/* in the list of those CONNECTING */
@@ -180,7 +182,8 @@ extern RemoteRequest *remote_request_first_unanswered(RemoteConn *conn);
 extern void remote_request_send_queued(RemoteConn *conn);
 extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
-extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
+extern void remote_request_insert_setup(RemoteConn *conn, const char *sql,
+										bool is_vital);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
 /* ---- remote_wait.c ---- */

@@ -10,8 +10,10 @@
  * could be taken for aborted while its COMMIT PREPARED is on the way.
  *
  * Whoever recovers holds an advisory lock on the shard, named after this
- * coordinator, database and server, from before the list until the end.  A
- * clone that is still alive, or another session of ours, waits outside (F).
+ * coordinator, database and server, from before the list until the end, so
+ * that only one does.  What another incarnation of this coordinator has
+ * prepared is touched only while it is proven to have no session there (F);
+ * that is asked between the list and the look at what runs here.
  *
  * A branch is finished on a connection of the user who prepared it, since the
  * shard lets only him (or a superuser) do it.
@@ -33,6 +35,7 @@
 
 #include "base/compat.h"
 #include "txn/decision.h"
+#include "txn/incarnation.h"
 #include "txn/local_xact.h"
 #include "txn/recovery_catalog.h"
 #include "txn/recovery_shard.h"
@@ -62,6 +65,7 @@ typedef enum ShardState
 	SHARD_START,				/* until a mapping is found to list with */
 	SHARD_LISTING,				/* until lock and list are answered */
 	SHARD_LOCKED_OUT,			/* until the next try for the lock */
+	SHARD_FENCING,				/* until it is known which incarnations live */
 	SHARD_AWAITING_STANDBY,		/* until commits may be acted upon (B) */
 	SHARD_ACTING,				/* until all are committed or rolled back */
 	SHARD_ASKING,				/* until all questions are answered (D) */
@@ -99,6 +103,8 @@ struct RecoveryShard
 	RemoteConn *main;			/* one of them: holds the lock */
 	RemoteRequest *lock_request;
 	RemoteRequest *list_request;
+	IncarnationFence *fence;
+	RemoteRequest *fence_request;
 	RemoteRequest *unlock_request;
 	TimestampTz state_since;
 	TimestampTz lock_wanted_since;	/* 0: not refused yet */
@@ -231,8 +237,11 @@ open_conn(RecoveryShard *shard, Oid userid, char **error)
 		CurrentResourceOwner = owner;
 	}
 	PG_END_TRY();
-	if (conn)
-		shard->conns = lappend(shard->conns, conn);
+	if (conn == NULL)
+		return NULL;
+	if (!shard->looks_only)
+		remote_conn_set_setup(conn, incarnation_hold_sql());
+	shard->conns = lappend(shard->conns, conn);
 	return conn;
 }
 
@@ -345,6 +354,7 @@ add_task(RecoveryShard *shard, const Gid *gid, const char *prepared_at)
 										   gid->branch);
 	if (task->participant)
 		task->participant->is_prepared = true;
+	incarnation_fence_add(shard->fence, gid->incarnation);
 	shard->tasks = lappend(shard->tasks, task);
 }
 
@@ -389,11 +399,49 @@ gather_facts(RecoveryShard *shard)
 		BranchTask *task = lfirst(cell);
 		const Gid  *gid = &task->gid;
 
+		task->facts.is_incarnation_alive =
+			incarnation_fence_is_alive(shard->fence, gid->incarnation);
 		task->facts.is_running = local_xact_is_running(gid->xid);
 		if (!task->facts.is_running)
 			task->facts.is_logged = commit_log_exists(gid->xid, gid->token);
 	}
 	shard->decision_lsn = sync_rep_position_noerror();
+}
+
+static void
+list_is_known(RecoveryShard *shard)
+{
+	gather_facts(shard);
+	if (shard->looks_only)
+		start_asking(shard);
+	else
+		change_state(shard, SHARD_AWAITING_STANDBY);
+}
+
+static void
+start_fencing(RecoveryShard *shard)
+{
+	shard->fence_request = incarnation_fence_ask(shard->fence, shard->main,
+												 shard->looks_only);
+	if (shard->fence_request)
+		change_state(shard, SHARD_FENCING);
+	else
+		list_is_known(shard);
+}
+
+static void
+finish_fencing(RecoveryShard *shard)
+{
+	if (!remote_request_is_final(shard->fence_request))
+		return;
+	if (remote_request_state(shard->fence_request) == REMOTE_REQUEST_DONE)
+	{
+		incarnation_fence_read(shard->fence, shard->fence_request);
+		list_is_known(shard);
+		return;
+	}
+	note_failure(shard, shard->fence_request);
+	change_state(shard, SHARD_FINISHED);
 }
 
 static void
@@ -448,11 +496,7 @@ finish_listing(RecoveryShard *shard)
 	{
 		shard->report->error = NULL;	/* of mappings tried before */
 		read_list(shard);
-		gather_facts(shard);
-		if (shard->looks_only)
-			start_asking(shard);
-		else
-			change_state(shard, SHARD_AWAITING_STANDBY);
+		start_fencing(shard);
 	}
 }
 
@@ -511,6 +555,11 @@ start_acting(RecoveryShard *shard)
 			start_action(shard, task);
 		else
 			shard->report->waiting++;
+		if (task->facts.is_incarnation_alive)
+		{
+			note_error(shard, pstrdup("another incarnation of this coordinator is connected to the server"));
+			shard->has_more = true;
+		}
 	}
 	if (!is_safe)
 	{
@@ -742,9 +791,7 @@ finish_asking(RecoveryShard *shard)
 		return;
 	}
 	shard->unlock_request =
-		queue_segment(shard->main,
-					  psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
-							   lock_key(shard)));
+		queue_segment(shard->main, "SELECT pg_catalog.pg_advisory_unlock_all()");
 	change_state(shard, SHARD_UNLOCKING);
 }
 
@@ -761,6 +808,7 @@ recovery_shard_create(Oid serverid, uint64 identity, RecoveryRows *rows,
 	shard->report->serverid = serverid;
 	shard->report->server_name = server->servername;
 	shard->identity = identity;
+	shard->fence = incarnation_fence_create(identity);
 	shard->rows = rows;
 	shard->looks_only = looks_only;
 	shard->users = recovery_catalog_users(serverid);
@@ -786,6 +834,9 @@ advance_one_step(RecoveryShard *shard)
 			break;
 		case SHARD_LOCKED_OUT:
 			queue_listing(shard);
+			break;
+		case SHARD_FENCING:
+			finish_fencing(shard);
 			break;
 		case SHARD_AWAITING_STANDBY:
 			start_acting(shard);
@@ -869,6 +920,8 @@ state_of_task(const BranchTask *task)
 	if (task->facts.is_running)
 		return local_xact_is_prepared(task->gid.xid) ? RECOVERY_USER_PREPARED :
 			RECOVERY_RUNNING;
+	if (task->facts.is_incarnation_alive)
+		return RECOVERY_ELSEWHERE;
 	return task->facts.is_logged ? RECOVERY_COMMIT_PENDING : RECOVERY_ABORT_PENDING;
 }
 
@@ -892,6 +945,7 @@ branch_of_participant(const RecoveryShard *shard,
 
 	branch->gid.identity = shard->identity;
 	branch->gid.database = MyDatabaseId;
+	branch->gid.incarnation = participant->entry->incarnation;
 	branch->gid.xid = participant->entry->xid;
 	branch->gid.token = participant->entry->token;
 	branch->gid.branch = participant->who->branch;
