@@ -146,6 +146,47 @@ is($cluster->balances->{$from}, $before->{$from} - 1,
 $cluster->settled_ok(10, 'the clone');
 $cluster->assert_atomic('the clone');
 
+# How many sessions with a shard hold the lock of the incarnation that has
+# prepared the branch.
+sub holders
+{
+	my ($shard) = @_;
+	my ($gid) = $cluster->prepared_on($shard);
+
+	return $cluster->shard_sql($shard,
+			"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+		  . ' AND objsubid = 1 AND classid::bigint << 32 | objid::bigint ='
+		  . " hashtextextended(substring('$gid' from"
+		  . " '^sfdw1_[^_]+_[^_]+_[^_]+'), 0)");
+}
+
+# What the user has prepared outlives its session, and the server.
+my $transfer = $cluster->transfer(0, 1, 10);
+my $session = $cluster->session;
+$session->safe($_)
+  foreach $transfer->statements, "PREPARE TRANSACTION 'by the user'";
+foreach my $shard (0, 1)
+{
+	ok($cluster->wait_until(sub { holders($shard) >= 2 }, 10),
+		"prepared by the user: the worker shows itself on shard $shard");
+}
+$session->close;
+$relay->forget;
+touches_nothing_ok($clone, 'prepared by the user');
+$clone->stop('immediate');
+$cluster->kill_server($original);
+$cluster->restart_coordinator;
+foreach my $shard (0, 1)
+{
+	ok($cluster->wait_until(sub { holders($shard) >= 1 }, 10),
+		"after a restart: the worker shows itself on shard $shard");
+}
+$clone->start;
+touches_nothing_ok($clone, 'prepared by the user, after a restart');
+$cluster->sql("COMMIT PREPARED 'by the user'");
+$cluster->settled_ok(10, 'prepared by the user');
+is($transfer->outcome, 'all', 'prepared by the user: on both shards');
+
 # The original dies before it has decided: now, and only now, somebody else
 # may end it.
 my $stopped = stop_transfer('undecided');

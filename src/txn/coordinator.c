@@ -860,8 +860,14 @@ transaction_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 			if (current.nbranches > 0)
 			{
+				bool		has_writers = current.is_log_written;
+
 				guard(commit_readers_noerror);
 				forget_transaction_noerror(true);
+
+				/* it has to be seen through, also when this session has gone */
+				if (has_writers && notify.wake_noerror)
+					notify.wake_noerror();
 			}
 			break;
 		case XACT_EVENT_ABORT:

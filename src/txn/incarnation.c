@@ -7,6 +7,9 @@
  * The lock's number is the hash of the first part of the gid, the same that
  * hashtextextended(..., 0) gives for it in SQL.
  *
+ * Who holds it is read from pg_locks.  A session of ours may hold the lock of
+ * an earlier incarnation besides our own; it does not count.
+ *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
  *-------------------------------------------------------------------------
@@ -58,6 +61,13 @@ lock_key(uint64 identity, uint64 incarnation)
 									   strlen(name), 0);
 }
 
+char *
+incarnation_adopt_sql(uint64 identity, uint64 incarnation)
+{
+	return psprintf("SELECT pg_catalog.pg_advisory_lock_shared(" INT64_FORMAT ")",
+					lock_key(identity, incarnation));
+}
+
 const char *
 incarnation_hold_sql(void)
 {
@@ -67,9 +77,8 @@ incarnation_hold_sql(void)
 	if (sql[0] == '\0' || identity != commit_log_identity())
 	{
 		identity = commit_log_identity();
-		snprintf(sql, sizeof(sql),
-				 "SELECT pg_catalog.pg_advisory_lock_shared(" INT64_FORMAT ")",
-				 lock_key(identity, incarnation_own()));
+		strlcpy(sql, incarnation_adopt_sql(identity, incarnation_own()),
+				sizeof(sql));
 	}
 	return sql;
 }
@@ -111,11 +120,10 @@ incarnation_fence_add(IncarnationFence *fence, uint64 incarnation)
 }
 
 /*
- * A lock of the transaction is gone with the statement.
+ * One look at pg_locks serves all.
  */
 RemoteRequest *
-incarnation_fence_ask(IncarnationFence *fence, RemoteConn *conn,
-					  bool looks_only)
+incarnation_fence_ask(IncarnationFence *fence, RemoteConn *conn)
 {
 	RemoteRequest *request;
 	StringInfoData sql;
@@ -124,15 +132,27 @@ incarnation_fence_ask(IncarnationFence *fence, RemoteConn *conn,
 	if (fence->others == NIL)
 		return NULL;
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT pg_catalog.%s(key) FROM pg_catalog.unnest('{",
-					 looks_only ? "pg_try_advisory_xact_lock" :
-					 "pg_try_advisory_lock");
+	appendStringInfo(&sql,
+					 "WITH held AS MATERIALIZED (SELECT pid, "
+					 "(classid::pg_catalog.int8 OPERATOR(pg_catalog.<<) 32) "
+					 "OPERATOR(pg_catalog.|) objid::pg_catalog.int8 AS key "
+					 "FROM pg_catalog.pg_locks "
+					 "WHERE locktype OPERATOR(pg_catalog.=) 'advisory' "
+					 "AND objsubid OPERATOR(pg_catalog.=) 1 "
+					 "AND database OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database "
+					 "WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())), "
+					 "ours AS (SELECT pid FROM held WHERE key OPERATOR(pg_catalog.=) " INT64_FORMAT ") "
+					 "SELECT EXISTS (SELECT FROM held "
+					 "WHERE held.key OPERATOR(pg_catalog.=) other.key AND NOT EXISTS "
+					 "(SELECT FROM ours WHERE ours.pid OPERATOR(pg_catalog.=) held.pid)) "
+					 "FROM pg_catalog.unnest('{",
+					 lock_key(fence->identity, incarnation_own()));
 	foreach(cell, fence->others)
 		appendStringInfo(&sql, "%s" INT64_FORMAT,
 						 foreach_current_index(cell) > 0 ? "," : "",
 						 lock_key(fence->identity,
 								  ((Incarnation *) lfirst(cell))->start));
-	appendStringInfoString(&sql, "}'::pg_catalog.int8[]) AS key");
+	appendStringInfoString(&sql, "}'::pg_catalog.int8[]) AS other(key)");
 	request = remote_request_queue_sql(conn, sql.data, 0);
 	remote_request_queue_sync(conn);
 	pfree(sql.data);
@@ -151,7 +171,7 @@ incarnation_fence_read(IncarnationFence *fence, RemoteRequest *request)
 
 		if (row < remote_result_nrows(result))
 			((Incarnation *) lfirst(cell))->is_dead =
-				strcmp(remote_result_value(result, row, 0), "t") == 0;
+				strcmp(remote_result_value(result, row, 0), "f") == 0;
 	}
 }
 

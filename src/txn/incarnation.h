@@ -9,9 +9,10 @@
  * postmaster: that is the incarnation, part of every gid.
  *
  * Every session through which a transaction may be prepared on a shard holds
- * an advisory lock there, in share mode, named after its incarnation.  Who
- * recovers what another incarnation has prepared takes that lock exclusively
- * before; where he does not get it, the other one lives (F).
+ * an advisory lock there, in share mode, named after its incarnation; so does
+ * one of the recovery worker while anything is unsettled there.  Where another
+ * incarnation's lock is held it lives, and what it has prepared is its own
+ * affair (F).  Nobody ever waits for these locks.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -32,6 +33,12 @@ extern uint64 incarnation_own(void);
  */
 extern const char *incarnation_hold_sql(void);
 
+/*
+ * The same for the lock of any incarnation, palloc'd: for one before ours whose
+ * transactions we have to see through.
+ */
+extern char *incarnation_adopt_sql(uint64 identity, uint64 incarnation);
+
 /* ---- looking for others ---- */
 
 /* What one shard says of the other incarnations that prepared there. */
@@ -45,12 +52,10 @@ extern void incarnation_fence_add(IncarnationFence *fence, uint64 incarnation);
 
 /*
  * Queues the question for all of them as one segment; NULL when there is
- * none.  Those found dead stay locked until the session ends or gives all its
- * locks back; with looks_only nothing stays locked.
+ * none.
  */
 extern RemoteRequest *incarnation_fence_ask(IncarnationFence *fence,
-											RemoteConn *conn,
-											bool looks_only);
+											RemoteConn *conn);
 
 /* Takes the answer over; the request must be DONE. */
 extern void incarnation_fence_read(IncarnationFence *fence,

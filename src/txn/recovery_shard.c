@@ -38,6 +38,8 @@
 #include "txn/incarnation.h"
 #include "txn/local_xact.h"
 #include "txn/recovery_catalog.h"
+#include "txn/recovery_conn.h"
+#include "txn/recovery_presence.h"
 #include "txn/recovery_shard.h"
 #include "txn/sync_rep.h"
 
@@ -82,6 +84,7 @@ typedef struct BranchTask
 	BranchFacts facts;
 	BranchAction action;
 	RemoteRequest *request;
+	bool		is_finished;	/* no longer prepared */
 } BranchTask;
 
 /* Has this participant, which is no longer prepared, committed? */
@@ -113,6 +116,8 @@ struct RecoveryShard
 	List	   *tasks;			/* of BranchTask */
 	List	   *questions;		/* of Question */
 	bool		has_more;		/* something is left for another pass */
+	bool		needs_presence; /* something is unsettled in the end */
+	bool		is_over;		/* it has come to its regular end */
 };
 
 /* ---- small helpers ---- */
@@ -139,63 +144,11 @@ note_error(RecoveryShard *shard, char *error)
 		shard->report->error = error;
 }
 
-/*
- * Message and detail in one line.
- */
-static char *
-error_text(ErrorData *error)
-{
-	char	   *line = error->detail ?
-	psprintf("%s: %s", error->message, error->detail) : error->message;
-	char	   *blank;
-
-	for (blank = line; *blank != '\0'; blank++)
-	{
-		if (*blank == '\n' || *blank == '\t')
-			*blank = ' ';
-	}
-	return line;
-}
-
-/*
- * What made a request fail, as one line.
- */
-static char *
-request_error(RemoteRequest *request)
-{
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
-	char	   *volatile message = NULL;
-
-	PG_TRY();
-	{
-		remote_request_report(ERROR, request);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		message = error_text(CopyErrorData());
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
-	}
-	PG_END_TRY();
-	return message;
-}
-
-static int
-request_sqlstate(const RemoteRequest *request)
-{
-	RemoteResult *result = remote_request_result(request);
-
-	return remote_request_state(request) == REMOTE_REQUEST_FAILED && result ?
-		remote_result_sqlstate(result) : 0;
-}
-
 static void
 note_failure(RecoveryShard *shard, RemoteRequest *request)
 {
 	shard->report->failed++;
-	note_error(shard, request_error(request));
+	note_error(shard, recovery_conn_error(request));
 }
 
 static RemoteRequest *
@@ -214,29 +167,8 @@ queue_segment(RemoteConn *conn, const char *sql)
 static RemoteConn *
 open_conn(RecoveryShard *shard, Oid userid, char **error)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	RemoteConn *volatile conn = NULL;
+	RemoteConn *conn = recovery_conn_open(userid, shard->report->serverid, error);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		conn = remote_conn_create(userid, shard->report->serverid);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		*error = error_text(CopyErrorData());
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_END_TRY();
 	if (conn == NULL)
 		return NULL;
 	if (!shard->looks_only)
@@ -421,8 +353,7 @@ list_is_known(RecoveryShard *shard)
 static void
 start_fencing(RecoveryShard *shard)
 {
-	shard->fence_request = incarnation_fence_ask(shard->fence, shard->main,
-												 shard->looks_only);
+	shard->fence_request = incarnation_fence_ask(shard->fence, shard->main);
 	if (shard->fence_request)
 		change_state(shard, SHARD_FENCING);
 	else
@@ -480,8 +411,8 @@ finish_listing(RecoveryShard *shard)
 	if (remote_request_state(lock) != REMOTE_REQUEST_DONE ||
 		remote_request_state(list) != REMOTE_REQUEST_DONE)
 	{
-		note_error(shard, request_error(remote_request_state(lock) ==
-										REMOTE_REQUEST_DONE ? list : lock));
+		note_error(shard, recovery_conn_error(remote_request_state(lock) ==
+											  REMOTE_REQUEST_DONE ? list : lock));
 		change_state(shard, SHARD_START);
 	}
 	else if (is_answer_true(lock, 0))
@@ -572,6 +503,7 @@ start_acting(RecoveryShard *shard)
 static void
 action_succeeded(RecoveryShard *shard, BranchTask *task)
 {
+	task->is_finished = true;
 	if (task->action == BRANCH_ACTION_ROLLBACK)
 	{
 		shard->report->rolled_back++;
@@ -585,13 +517,14 @@ action_succeeded(RecoveryShard *shard, BranchTask *task)
 static void
 finish_action(RecoveryShard *shard, BranchTask *task)
 {
-	int			sqlstate = request_sqlstate(task->request);
+	int			sqlstate = recovery_conn_sqlstate(task->request);
 
 	if (remote_request_state(task->request) == REMOTE_REQUEST_DONE)
 		action_succeeded(shard, task);
 	else if (sqlstate == ERRCODE_UNDEFINED_OBJECT)
 	{
 		/* somebody else finished it: what became of it is asked next */
+		task->is_finished = true;
 		if (task->participant)
 			task->participant->is_prepared = false;
 	}
@@ -726,7 +659,7 @@ read_answer(RemoteRequest *request, BranchFacts *facts, const char **answer)
 		facts->is_remote_in_progress = strcmp(*answer, "in progress") == 0;
 		return true;
 	}
-	if (request_sqlstate(request) == ERRCODE_INVALID_PARAMETER_VALUE)
+	if (recovery_conn_sqlstate(request) == ERRCODE_INVALID_PARAMETER_VALUE)
 	{
 		/* the number has not been handed out there: it is another history */
 		*answer = remote_result_message(result);
@@ -768,6 +701,48 @@ finish_question(RecoveryShard *shard, Question *question)
 	}
 }
 
+/*
+ * Is the branch ours to see through, and still prepared?
+ */
+static bool
+is_unsettled(const BranchTask *task)
+{
+	return !task->facts.is_incarnation_alive && !task->is_finished;
+}
+
+/*
+ * Gives the lock of the recovery back.  While something is unsettled the
+ * session may stay (recovery_presence.h), and then stands for the earlier
+ * incarnations of ours, too, that have left it behind.
+ */
+static void
+start_unlocking(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	shard->needs_presence = recovery_rows_on_server(shard->rows,
+													shard->report->serverid,
+													PARTICIPANT_OPEN) != NIL;
+	foreach(cell, shard->tasks)
+	{
+		const BranchTask *task = lfirst(cell);
+
+		if (!is_unsettled(task))
+			continue;
+		shard->needs_presence = true;
+		if (recovery_presence_is_enabled() &&
+			task->gid.incarnation != incarnation_own())
+			remote_request_release(queue_segment(shard->main,
+												 incarnation_adopt_sql(shard->identity,
+																	   task->gid.incarnation)));
+	}
+	shard->unlock_request =
+		queue_segment(shard->main,
+					  psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
+							   lock_key(shard)));
+	change_state(shard, SHARD_UNLOCKING);
+}
+
 static void
 finish_asking(RecoveryShard *shard)
 {
@@ -790,9 +765,7 @@ finish_asking(RecoveryShard *shard)
 		change_state(shard, SHARD_FINISHED);
 		return;
 	}
-	shard->unlock_request =
-		queue_segment(shard->main, "SELECT pg_catalog.pg_advisory_unlock_all()");
-	change_state(shard, SHARD_UNLOCKING);
+	start_unlocking(shard);
 }
 
 /* ---- the machine ---- */
@@ -849,7 +822,10 @@ advance_one_step(RecoveryShard *shard)
 			break;
 		case SHARD_UNLOCKING:
 			if (remote_request_is_final(shard->unlock_request))
+			{
+				shard->is_over = true;
 				change_state(shard, SHARD_FINISHED);
+			}
 			break;
 		case SHARD_FINISHED:
 			break;
@@ -985,11 +961,32 @@ recovery_shard_branches(const RecoveryShard *shard)
 	return branches;
 }
 
+/*
+ * The session that may stay leaves the pass with nothing outstanding.
+ */
+static void
+update_presence_noerror(RecoveryShard *shard)
+{
+	RemoteConn *conn = NULL;
+
+	if (!recovery_presence_is_enabled() || !shard->is_over)
+		return;
+	if (shard->needs_presence &&
+		remote_conn_state(shard->main) == REMOTE_CONN_READY)
+	{
+		conn = shard->main;
+		shard->conns = list_delete_ptr(shard->conns, conn);
+		remote_request_orphan_level_noerror(conn, 0);
+	}
+	recovery_presence_set_noerror(shard->report->serverid, conn);
+}
+
 void
 recovery_shard_free_noerror(RecoveryShard *shard)
 {
 	ListCell   *cell;
 
+	update_presence_noerror(shard);
 	foreach(cell, shard->conns)
 		remote_conn_free_noerror(lfirst(cell));
 	shard->conns = NIL;
