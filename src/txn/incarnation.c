@@ -77,8 +77,8 @@ incarnation_hold_sql(void)
 	if (sql[0] == '\0' || identity != commit_log_identity())
 	{
 		identity = commit_log_identity();
-		strlcpy(sql, incarnation_adopt_sql(identity, incarnation_own()),
-				sizeof(sql));
+		snprintf(sql, sizeof(sql), "%s",
+				 incarnation_adopt_sql(identity, incarnation_own()));
 	}
 	return sql;
 }
