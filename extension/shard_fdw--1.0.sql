@@ -49,6 +49,7 @@ VALUES (('x' || pg_catalog.left(
 CREATE TABLE @extschema@.commit_log (
 	xid pg_catalog.xid8 NOT NULL,
 	token pg_catalog.int8 NOT NULL,
+	incarnation pg_catalog.int8 NOT NULL,
 	logged_at pg_catalog.timestamptz NOT NULL,
 	servers pg_catalog.oid[] NOT NULL,
 	users pg_catalog.oid[] NOT NULL,

@@ -9,11 +9,14 @@ CREATE TABLE s0.mark (name text PRIMARY KEY);
 SELECT format('host=%s port=%s dbname=%s user=%s', test.host(),
     current_setting('port'), current_database(), current_user) AS other \gset
 SELECT dblink_connect('other', :'other');
+-- this run of this coordinator
+CREATE FUNCTION test.incarnation() RETURNS bigint LANGUAGE sql AS $$
+  SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint $$;
 -- the name of a branch of this coordinator
 CREATE FUNCTION test.gid(xid xid8, token bigint, branch int DEFAULT 0)
 RETURNS text LANGUAGE sql AS $$
-  SELECT format('sfdw1_%s_%s_%s_%s_%s_%s_%s', lpad(to_hex(identity), 16, '0'),
-    d.oid, xid, lpad(to_hex(token), 16, '0'), branch, s.oid,
+  SELECT format('sfdw1_%s_%s_%s_%s_%s_%s_%s_%s', lpad(to_hex(identity), 16, '0'),
+    d.oid, test.incarnation(), xid, lpad(to_hex(token), 16, '0'), branch, s.oid,
     current_user::regrole::oid)
   FROM shard_fdw.coordinator, pg_database d, pg_foreign_server s
   WHERE d.datname = current_database() AND s.srvname = 'shard0' $$;
@@ -25,7 +28,7 @@ END $$;
 -- writes a log row for it
 CREATE PROCEDURE test.log(xid xid8, token bigint, remote xid8) LANGUAGE sql AS $$
   INSERT INTO shard_fdw.commit_log
-  SELECT xid, token, now(), ARRAY[oid], ARRAY[current_user::regrole::oid],
+  SELECT xid, token, test.incarnation(), now(), ARRAY[oid], ARRAY[current_user::regrole::oid],
     ARRAY[0], ARRAY[remote] FROM pg_foreign_server WHERE srvname = 'shard0' $$;
 -- the xid of a branch on its shard, which is this server
 CREATE FUNCTION test.remote_xid(gid text) RETURNS xid8 LANGUAGE sql AS $$
@@ -134,6 +137,21 @@ SELECT count(gid) FROM shard_fdw.in_doubt;
 SELECT dblink_exec('other', format('ROLLBACK PREPARED %L', gid))
   FROM pg_prepared_xacts WHERE database = current_database();
 
+-- what another incarnation has prepared waits while that one lives, and is
+-- settled when it is gone (F)
+SELECT regexp_replace(test.gid(:'aborted', 16), '^(sfdw1_.{16}_\d+_)\d+', '\11') AS other_gid \gset
+SELECT hashtextextended(substring(:'other_gid' from '^sfdw1_.{16}_\d+_\d+'), 0) AS other_lock \gset
+CALL test.prepare('other incarnation', :'other_gid');
+SELECT length(dblink_exec('other', format('DO $$BEGIN PERFORM pg_advisory_lock_shared(%s); END$$', :other_lock))) > 0 AS locked;
+SELECT server_name, complete, committed, rolled_back, waiting, failed, lost, error
+  FROM shard_fdw.resolve('shard0');
+SELECT state, gid = :'other_gid' AS is_it FROM shard_fdw.in_doubt;
+SELECT length(dblink_exec('other', 'DO $$BEGIN PERFORM pg_advisory_unlock_all(); END$$')) > 0 AS unlocked;
+SELECT state, gid = :'other_gid' AS is_it FROM shard_fdw.in_doubt;
+SELECT count(*) > 0 AS called FROM shard_fdw.resolve();
+SELECT test.settled();
+SELECT * FROM s0.mark;
+
 -- a server that cannot be reached is in doubt, and says why
 CREATE SERVER nowhere FOREIGN DATA WRAPPER shard_fdw
   OPTIONS (host 'localhost', port '1', dbname 'nowhere');
@@ -165,6 +183,6 @@ SELECT shard_fdw.transaction_status(
 SELECT dblink_disconnect('other');
 DROP FOREIGN TABLE mark;
 DROP TABLE s0.mark;
-DROP FUNCTION test.gid, test.remote_xid;
+DROP FUNCTION test.gid, test.incarnation, test.remote_xid;
 DROP PROCEDURE test.prepare, test.log;
 DROP EXTENSION dblink;

@@ -30,10 +30,10 @@ foreach my $name (sort keys %place)
 
 # What the application has prepared, some of it under names that look like
 # ours: another identity, and texts that gid_format() would not have written.
-my $like_ours = 'sfdw1_0123456789abcdef_5_740_fedcba9876543210_0_16384_10';
+my $like_ours = 'sfdw1_0123456789abcdef_5_1790000000123456_740_fedcba9876543210_0_16384_10';
 my @foreign = (
 	'app-1', $like_ours, "$like_ours ", 'sfdw1_', "X$like_ours",
-	'sfdw2_0123456789abcdef_5_740_fedcba9876543210_0_16384_10');
+	'sfdw2_0123456789abcdef_5_1790000000123456_740_fedcba9876543210_0_16384_10');
 $first->shard_sql(0, 'CREATE TABLE app (n int)');
 foreach my $gid (@foreign)
 {

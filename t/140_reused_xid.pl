@@ -16,7 +16,7 @@ use Test::More;
 my $cluster = ShardCluster->new(shards => 2, relay => 1);
 $cluster->create_accounts;
 my $relay = $cluster->relay;
-my @part = qw(tag identity database xid token branch server user);
+my @part = qw(tag identity database incarnation xid token branch server user);
 
 # Prepares on a shard what a dead transaction would have left there.
 sub prepare_dead
@@ -56,13 +56,13 @@ my %of;
 @of{@part} = split(/_/, $real_0);
 like(
 	$real_0,
-	qr/^sfdw1_[0-9a-f]{16}_\d+_\d+_[0-9a-f]{16}_\d+_\d+_\d+$/,
+	qr/^sfdw1_[0-9a-f]{16}_\d+_\d+_\d+_[0-9a-f]{16}_\d+_\d+_\d+$/,
 	'the name has the form told in gid.h');
 is( $of{database},
 	$cluster->sql(
 		"SELECT oid FROM pg_database WHERE datname = 'postgres'"),
 	'it carries the database');
-is( (split(/_/, $real_1))[4],
+is( (split(/_/, $real_1))[5],
 	$of{token}, 'both branches have the same token');
 is($cluster->log_rows, 1, 'the decision is in the log');
 

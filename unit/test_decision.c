@@ -78,19 +78,20 @@ check(const Rule *rules, int nrules, const char *facts, int outcome)
 }
 
 /*
- * prepared, running, logged, safe, remote committed, remote known, remote in
- * progress
+ * prepared, incarnation alive, running, logged, safe, remote committed,
+ * remote known, remote in progress
  */
 static const Rule branch_rules[] = {
-	{"-1-----", BRANCH_ACTION_WAIT, "C: never act against a live transaction"},
-	{"100----", BRANCH_ACTION_ROLLBACK, "A: ended and not logged is aborted"},
-	{"1010---", BRANCH_ACTION_WAIT, "B: a standby may still lose the decision"},
-	{"1011---", BRANCH_ACTION_COMMIT, "A: logged is committed"},
-	{"000----", BRANCH_ACTION_FORGET, "nothing there and nothing owed"},
-	{"001--0-", BRANCH_ACTION_ASK, "D: gone is not yet past"},
-	{"001-11-", BRANCH_ACTION_FORGET, "D: gone, and the shard says committed"},
-	{"001-010", BRANCH_ACTION_LOST, "D: gone, and the shard did not commit"},
-	{"001-011", BRANCH_ACTION_WAIT, "D: the shard has not ended it yet"}
+	{"--1-----", BRANCH_ACTION_WAIT, "C: never act against a live transaction"},
+	{"110-----", BRANCH_ACTION_WAIT, "F: nor against another incarnation's"},
+	{"1000----", BRANCH_ACTION_ROLLBACK, "A: ended and not logged is aborted"},
+	{"10010---", BRANCH_ACTION_WAIT, "B: a standby may still lose the decision"},
+	{"10011---", BRANCH_ACTION_COMMIT, "A: logged is committed"},
+	{"0-00----", BRANCH_ACTION_FORGET, "nothing there and nothing owed"},
+	{"0-01--0-", BRANCH_ACTION_ASK, "D: gone is not yet past"},
+	{"0-01-11-", BRANCH_ACTION_FORGET, "D: gone, and the shard says committed"},
+	{"0-01-010", BRANCH_ACTION_LOST, "D: gone, and the shard did not commit"},
+	{"0-01-011", BRANCH_ACTION_WAIT, "D: the shard has not ended it yet"}
 };
 
 static void
@@ -98,22 +99,23 @@ test_branch_action(void)
 {
 	int			combination;
 
-	for (combination = 0; combination < 128; combination++)
+	for (combination = 0; combination < 256; combination++)
 	{
-		char text[	8];
+		char text[	9];
 		int			fact;
 		BranchFacts facts;
 
-		for (fact = 0; fact < 7; fact++)
+		for (fact = 0; fact < 8; fact++)
 			text[		fact] = (combination & (1 << fact)) ? '1' : '0';
-		text[		7] = '\0';
+		text[		8] = '\0';
 		facts.is_prepared = text[0] == '1';
-		facts.is_running = text[1] == '1';
-		facts.is_logged = text[2] == '1';
-		facts.is_decision_safe = text[3] == '1';
-		facts.is_remote_committed = text[4] == '1';
-		facts.is_remote_known = text[5] == '1';
-		facts.is_remote_in_progress = text[6] == '1';
+		facts.is_incarnation_alive = text[1] == '1';
+		facts.is_running = text[2] == '1';
+		facts.is_logged = text[3] == '1';
+		facts.is_decision_safe = text[4] == '1';
+		facts.is_remote_committed = text[5] == '1';
+		facts.is_remote_known = text[6] == '1';
+		facts.is_remote_in_progress = text[7] == '1';
 
 		check(branch_rules, lengthof(branch_rules), text,
 			  decision_branch_action(&facts));

@@ -32,6 +32,7 @@ ok(bool is_right, const char *name, const char *detail)
 static const Gid sample = {
 	.identity = UINT64CONST(0x0123456789abcdef),
 	.database = 16384,
+	.incarnation = UINT64CONST(1790000000123456),
 	.xid = UINT64CONST(4294967999),
 	.token = UINT64CONST(0xfedcba9876543210),
 	.branch = 2,
@@ -40,13 +41,14 @@ static const Gid sample = {
 };
 
 #define SAMPLE_TEXT \
-	"sfdw1_0123456789abcdef_16384_4294967999_fedcba9876543210_2_16400_10"
+	"sfdw1_0123456789abcdef_16384_1790000000123456_4294967999_" \
+	"fedcba9876543210_2_16400_10"
 
 static bool
 is_same(const Gid *a, const Gid *b)
 {
 	return a->identity == b->identity && a->database == b->database &&
-		a->xid == b->xid && a->token == b->token && a->branch == b->branch &&
+		a->incarnation == b->incarnation && a->xid == b->xid && a->token == b->token && a->branch == b->branch &&
 		a->server == b->server && a->user == b->user;
 }
 
@@ -58,6 +60,9 @@ test_format(void)
 	gid_format(&sample, buffer);
 	ok(strcmp(buffer, SAMPLE_TEXT) == 0, "the sample is written as documented",
 	   buffer);
+	gid_format_incarnation(&sample, buffer);
+	ok(strcmp(buffer, "sfdw1_0123456789abcdef_16384_1790000000123456") == 0,
+	   "the incarnation is the first part of it", buffer);
 }
 
 /* every combination of the ends of each field's range */
@@ -85,6 +90,7 @@ test_round_trip(void)
 
 			memset(&back, 0x55, sizeof(back));
 			gid.identity = wide[w % nwide];
+			gid.incarnation = wide[(w + n) % nwide];
 			gid.xid = wide[w / nwide % nwide];
 			gid.token = wide[w / nwide / nwide];
 			gid.database = narrow[n % nnarrow];
@@ -117,46 +123,52 @@ test_hostile(void)
 		SAMPLE_TEXT "_1",
 		SAMPLE_TEXT "\n",
 		/* another tag */
-		"SFDW1_0123456789abcdef_1_2_fedcba9876543210_0_3_4",
-		"sfdw2_0123456789abcdef_1_2_fedcba9876543210_0_3_4",
-		"sfdw1p_0123456789abcdef_1_2_fedcba9876543210_0_3_4",
-		"sfdw10_0123456789abcdef_1_2_fedcba9876543210_0_3_4",
+		"SFDW1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw2_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1p_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw10_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
 		/* hex digits in the wrong case, number or alphabet */
-		"sfdw1_0123456789ABCDEF_1_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_2_Fedcba9876543210_0_3_4",
-		"sfdw1_123456789abcdef_1_2_fedcba9876543210_0_3_4",
-		"sfdw1_00123456789abcdef_1_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdeg_1_2_fedcba9876543210_0_3_4",
-		"sfdw1_0x23456789abcdef_1_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789ABCDEF_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_Fedcba9876543210_0_3_4",
+		"sfdw1_123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_00123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdeg_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0x23456789abcdef_1_9_2_fedcba9876543210_0_3_4",
 		/* numbers strtoul() would take */
-		"sfdw1_0123456789abcdef_01_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_02_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_00_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_+3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_-4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_ 3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_0x4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_4e0",
+		"sfdw1_0123456789abcdef_01_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_02_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_00_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_+3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_-4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_ 3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_0x4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4e0",
+		"sfdw1_0123456789abcdef_1_09_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_-9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9.5_2_fedcba9876543210_0_3_4",
 		/* out of range */
-		"sfdw1_0123456789abcdef_4294967296_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_18446744073709551616_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_99999999999999999999_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_4294967296_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_42949672950_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_4294967299",
+		"sfdw1_0123456789abcdef_1_18446744073709551616_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_4294967296_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_18446744073709551616_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_99999999999999999999_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_4294967296_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_42949672950_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4294967299",
 		/* empty and missing fields */
-		"sfdw1__1_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef__2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1__fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_2__0_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210__3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3",
+		"sfdw1__1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef__9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9__fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2__0_3_4",
+		"sfdw1_0123456789abcdef_1__2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210__3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3",
 		/* other separators, quotes, wildcards, other alphabets */
-		"sfdw1-0123456789abcdef_1_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_4'",
-		"sfdw1_0123456789abcdef_%_2_fedcba9876543210_0_3_4",
-		"sfdw1_0123456789abcdef_1_2_fedcba9876543210_0_3_\331\243"
+		"sfdw1-0123456789abcdef_1_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_4'",
+		"sfdw1_0123456789abcdef_%_9_2_fedcba9876543210_0_3_4",
+		"sfdw1_0123456789abcdef_1_9_2_fedcba9876543210_0_3_\331\243"
 	};
 	int			name;
 

@@ -159,6 +159,18 @@ remote_conn_create_side(const RemoteConn *conn)
 }
 
 void
+remote_conn_set_setup(RemoteConn *conn, const char *sql)
+{
+	if (conn->setup_sql && strcmp(conn->setup_sql, sql) == 0)
+		return;
+	remote_conn_close_noerror(conn);
+	remote_conn_reset_noerror(conn);
+	if (conn->setup_sql)
+		pfree(conn->setup_sql);
+	conn->setup_sql = MemoryContextStrdup(conn->context, sql);
+}
+
+void
 remote_conn_open(RemoteConn *conn)
 {
 	if (conn->state != REMOTE_CONN_IDLE)
@@ -209,7 +221,9 @@ connection_is_up(RemoteConn *conn)
 	conn->stats.connects++;
 	conn->last_activity = GetCurrentTimestamp();
 	if (PQserverVersion(conn->pg) >= CLIENT_CHECK_VERSION)
-		remote_request_insert_setup(conn, CLIENT_CHECK_SQL);
+		remote_request_insert_setup(conn, CLIENT_CHECK_SQL, false);
+	if (conn->setup_sql)
+		remote_request_insert_setup(conn, conn->setup_sql, true);
 }
 
 /*

@@ -49,6 +49,14 @@ typedef struct RemoteConnStats
  */
 extern RemoteConn *remote_conn_create(Oid userid, Oid serverid);
 
+/*
+ * Gives the statement with which every session of the connection begins; it
+ * goes out together with what is queued, and where it fails the session is
+ * given up as one that never came up.  The caller has nothing queued or open
+ * on the connection: a session that began with another statement is closed.
+ */
+extern void remote_conn_set_setup(RemoteConn *conn, const char *sql);
+
 /* Begins to open it, if it is not open already.  Never waits, may raise. */
 extern void remote_conn_open(RemoteConn *conn);
 

@@ -95,6 +95,7 @@ struct RemoteRequest
 	int			owner_level;
 	bool		is_released;
 	bool		is_replayable;	/* may be sent again over a new connection */
+	bool		is_vital;		/* without it the session is of no use */
 	RemoteQuery query;			/* deep copy */
 	RemoteStatement *statement; /* what it prepares or executes, or NULL */
 	RemoteRequestObserver observer;
@@ -115,6 +116,7 @@ struct RemoteConn
 	Oid			serverid;
 	char	   *server_name;
 	RemoteOptions *options;
+	char	   *setup_sql;		/* see remote_conn_set_setup() */
 
 	RemoteConnState state;
 	dlist_node	connecting_node;	/* in the list of those CONNECTING */
@@ -216,7 +218,8 @@ extern RemoteRequest *remote_request_first_unanswered(RemoteConn *conn);
 extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
 extern void remote_request_receive_unasked(RemoteConn *conn);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
-extern void remote_request_insert_setup(RemoteConn *conn, const char *sql);
+extern void remote_request_insert_setup(RemoteConn *conn, const char *sql,
+										bool is_vital);
 extern PGresult *remote_request_take_buffered(RemoteRequest *request);
 extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);

@@ -181,7 +181,7 @@ remote_request_queue_sync(RemoteConn *conn)
  * A statement of the engine's own, to go first on a new connection.
  */
 void
-remote_request_insert_setup(RemoteConn *conn, const char *sql)
+remote_request_insert_setup(RemoteConn *conn, const char *sql, bool is_vital)
 {
 	RemoteQuery query = {0};
 	RemoteRequest *sync = remote_request_make(conn, REMOTE_KIND_SYNC);
@@ -190,6 +190,7 @@ remote_request_insert_setup(RemoteConn *conn, const char *sql)
 	query.sql = sql;
 	copy_query(request, &query);
 	request->is_released = true;
+	request->is_vital = sync->is_vital = is_vital;
 	dlist_push_head(&conn->fifo, &sync->node);
 	dlist_push_head(&conn->fifo, &request->node);
 }
@@ -505,6 +506,18 @@ receive_end_of_session(RemoteConn *conn, PGresult *pgres)
 	return true;
 }
 
+static void
+setup_failed(RemoteConn *conn, PGresult *pgres)
+{
+	RemoteResult *result = remote_result_create(pgres);
+	char	   *message = pstrdup(remote_result_message(result));
+
+	remote_result_unref(result);
+	remote_conn_fail(conn, ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+					 NULL, message, NULL);
+	pfree(message);
+}
+
 /*
  * The answer is complete; false when that ended the session.
  */
@@ -582,6 +595,11 @@ receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 			keep_result(request, pgres);
 			return true;
 		case PGRES_FATAL_ERROR:
+			if (request->is_vital)
+			{
+				setup_failed(conn, pgres);
+				return false;
+			}
 			receive_error(request, pgres);
 			return true;
 		default:
@@ -827,7 +845,7 @@ remote_request_drop_unsent_noerror(RemoteConn *conn)
 	{
 		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
 
-		if (request->state == REMOTE_REQUEST_QUEUED)
+		if (request->state == REMOTE_REQUEST_QUEUED && !request->is_vital)
 			make_final(request, REMOTE_REQUEST_SKIPPED);
 	}
 	if (conn->is_segment_open)

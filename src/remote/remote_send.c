@@ -143,7 +143,8 @@ retire_statement(RemoteConn *conn)
 	{
 		remote_request_insert_setup(conn,
 									psprintf("DEALLOCATE shard_fdw_%u",
-											 conn->stale_statement));
+											 conn->stale_statement),
+									false);
 		conn->stale_statement = 0;
 		return;
 	}
@@ -153,7 +154,8 @@ retire_statement(RemoteConn *conn)
 	if (victim->is_prepared)
 	{
 		remote_statement_name(victim, name);
-		remote_request_insert_setup(conn, psprintf("DEALLOCATE %s", name));
+		remote_request_insert_setup(conn, psprintf("DEALLOCATE %s", name),
+									false);
 	}
 	remote_statement_remove(conn, victim);
 }

@@ -264,6 +264,8 @@ branch_state_name(RecoveryBranchState state)
 			return "running";
 		case RECOVERY_USER_PREPARED:
 			return "prepared by PREPARE TRANSACTION";
+		case RECOVERY_ELSEWHERE:
+			return "running elsewhere";
 		case RECOVERY_COMMIT_PENDING:
 			return "commit pending";
 		case RECOVERY_ABORT_PENDING:

@@ -55,6 +55,7 @@ enum
 {
 	LOG_XID = 1,
 	LOG_TOKEN,
+	LOG_INCARNATION,
 	LOG_LOGGED_AT,
 	LOG_SERVERS,
 	LOG_USERS,
@@ -272,6 +273,7 @@ form_row(const CommitLogEntry *entry, TupleDesc desc)
 	values[LOG_XID - 1] =
 		FullTransactionIdGetDatum(FullTransactionIdFromU64(entry->xid));
 	values[LOG_TOKEN - 1] = Int64GetDatum((int64) entry->token);
+	values[LOG_INCARNATION - 1] = Int64GetDatum((int64) entry->incarnation);
 	values[LOG_LOGGED_AT - 1] = TimestampTzGetDatum(entry->logged_at);
 	values[LOG_SERVERS - 1] = build_array(servers, n, OIDOID);
 	values[LOG_USERS - 1] = build_array(users, n, OIDOID);
@@ -410,6 +412,8 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	entry->xid = U64FromFullTransactionId(DatumGetFullTransactionId(value));
 	value = heap_getattr(tuple, LOG_TOKEN, desc, &isnull);
 	entry->token = (uint64) DatumGetInt64(value);
+	value = heap_getattr(tuple, LOG_INCARNATION, desc, &isnull);
+	entry->incarnation = (uint64) DatumGetInt64(value);
 	value = heap_getattr(tuple, LOG_LOGGED_AT, desc, &isnull);
 	entry->logged_at = DatumGetTimestampTz(value);
 	if (read_participants(tuple, desc, entry))

@@ -38,6 +38,7 @@ typedef struct CommitLogEntry
 {
 	uint64		xid;			/* full local xid */
 	uint64		token;
+	uint64		incarnation;	/* in the gids of its branches */
 	TimestampTz logged_at;
 	int			nparticipants;
 	CommitLogParticipant *participants;

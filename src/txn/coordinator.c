@@ -37,6 +37,7 @@
 #include "remote/remote_cache.h"
 #include "txn/commit_log.h"
 #include "txn/coordinator.h"
+#include "txn/incarnation.h"
 #include "txn/sync_rep.h"
 
 /* The open local transaction, as far as shards are concerned. */
@@ -122,6 +123,7 @@ coordinator_get_branch(Oid userid, Oid serverid)
 		return branch;
 	conn = remote_cache_get(userid, serverid, true);
 	remote_conn_reset_noerror(conn);
+	remote_conn_set_setup(conn, incarnation_hold_sql());
 	branch = branch_create(conn);
 	remember_branch(branch);
 	remote_conn_open(conn);
@@ -418,6 +420,7 @@ start_prepares(void)
 
 	gid.identity = commit_log_identity();
 	gid.database = MyDatabaseId;
+	gid.incarnation = incarnation_own();
 	gid.xid = current.xid;
 	gid.token = current.token;
 	for (position = 0; position < current.nbranches; position++)
@@ -489,6 +492,7 @@ write_log(void)
 
 	entry.xid = current.xid;
 	entry.token = current.token;
+	entry.incarnation = incarnation_own();
 	entry.logged_at = GetCurrentTimestamp();
 	entry.participants = palloc0(sizeof(CommitLogParticipant) * current.nbranches);
 	for (position = 0; position < current.nbranches; position++)
@@ -528,6 +532,23 @@ lock_participants(void)
 	}
 }
 
+/*
+ * A session lost since its PREPARE no longer keeps other incarnations of this
+ * coordinator away from what it prepared (F).  This is the last moment to give
+ * up; later the worker has to be faster than they are.
+ */
+static void
+check_fence_holds(void)
+{
+	int			position;
+
+	for (position = 0; position < current.nbranches; position++)
+	{
+		if (branch_state(current.branches[position]) == BRANCH_PREPARED)
+			check_still_connected(current.branches[position]);
+	}
+}
+
 static void
 prepare_two_phase(void)
 {
@@ -543,6 +564,7 @@ prepare_two_phase(void)
 	start_prepares();
 	finish_prepares();
 	write_log();
+	check_fence_holds();
 }
 
 static void
@@ -852,8 +874,14 @@ transaction_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 			if (current.nbranches > 0)
 			{
+				bool		has_writers = current.is_log_written;
+
 				guard(commit_readers_noerror);
 				forget_transaction_noerror(true);
+
+				/* it has to be seen through, also when this session has gone */
+				if (has_writers && notify.wake_noerror)
+					notify.wake_noerror();
 			}
 			break;
 		case XACT_EVENT_ABORT:

@@ -31,13 +31,16 @@ decision_commit_method(const CommitFacts *facts)
 }
 
 /*
- * The branch is prepared on the shard.  No log row and a transaction that has
+ * The branch is prepared on the shard.  Another incarnation that lives may
+ * know what we do not (F).  No log row and a transaction that has
  * ended means that it aborted (A); a row that a standby may still lose
  * decides nothing (B).
  */
 static BranchAction
 action_for_prepared(const BranchFacts *facts)
 {
+	if (facts->is_incarnation_alive)
+		return BRANCH_ACTION_WAIT;
 	if (!facts->is_logged)
 		return BRANCH_ACTION_ROLLBACK;
 	return facts->is_decision_safe ? BRANCH_ACTION_COMMIT : BRANCH_ACTION_WAIT;

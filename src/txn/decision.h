@@ -41,12 +41,16 @@ extern CommitMethod decision_commit_method(const CommitFacts *facts);
 
 /*
  * The facts, in the order in which they must be observed (C): first the
- * shard's list of prepared transactions, then the local transaction, then
- * the log.
+ * shard's list of prepared transactions, then who is connected, then the
+ * local transaction, then the log.
  */
 typedef struct BranchFacts
 {
 	bool		is_prepared;	/* the gid is in the shard's list */
+	bool		is_incarnation_alive;	/* it was prepared by another
+										 * incarnation of this coordinator,
+										 * which is still connected to the
+										 * shard */
 	bool		is_running;		/* the local xid runs or is prepared here */
 	bool		is_logged;		/* a log row with this xid and token is
 								 * visible */

@@ -136,13 +136,26 @@ take_uint32(const char **in, uint32 *value)
 
 /* ---- names of prepared transactions ---- */
 
+static char *
+put_incarnation(char *out, const Gid *gid)
+{
+	out = put_text(out, GID_TAG);
+	out = put_hex(out, gid->identity);
+	out = put_decimal(out, gid->database);
+	return put_decimal(out, gid->incarnation);
+}
+
+void
+gid_format_incarnation(const Gid *gid, char *buffer)
+{
+	*put_incarnation(buffer, gid) = '\0';
+}
+
 void
 gid_format(const Gid *gid, char *buffer)
 {
-	char	   *out = put_text(buffer, GID_TAG);
+	char	   *out = put_incarnation(buffer, gid);
 
-	out = put_hex(out, gid->identity);
-	out = put_decimal(out, gid->database);
 	out = put_decimal(out, gid->xid);
 	out = put_hex(out, gid->token);
 	out = put_decimal(out, gid->branch);
@@ -157,6 +170,7 @@ gid_parse(const char *input, Gid *gid)
 	return take_text(&input, GID_TAG) &&
 		take_hex(&input, &gid->identity) &&
 		take_uint32(&input, &gid->database) &&
+		take_decimal(&input, PG_UINT64_MAX, &gid->incarnation) &&
 		take_decimal(&input, PG_UINT64_MAX, &gid->xid) &&
 		take_hex(&input, &gid->token) &&
 		take_uint32(&input, &gid->branch) &&

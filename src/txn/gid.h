@@ -4,13 +4,14 @@
  *	  The name of a transaction prepared on a shard, and the token by which
  *	  the outcome of a one-phase commit can be asked for.
  *
- *	  sfdw1_<identity>_<database>_<xid>_<token>_<branch>_<server>_<user>
+ *	  sfdw1_<identity>_<database>_<incarnation>_<xid>_<token>_<branch>_<server>_<user>
  *	  sfdw1p_<identity>_<database>_<server>_<user>_<remote xid>_<start time>
  *
  * identity is the 64 random bits CREATE EXTENSION made for this coordinator
- * (16 hex digits), database the oid of the coordinator's database, xid its
- * full transaction id (decimal), token 64 random bits of this transaction (16
- * hex digits): an xid that never reached the WAL is handed out again after a
+ * (16 hex digits), database the oid of the coordinator's database, incarnation
+ * tells its runs and its copies apart (incarnation.h), xid is its full
+ * transaction id (decimal), token 64 random bits of this transaction (16 hex
+ * digits): an xid that never reached the WAL is handed out again after a
  * crash, so the xid alone names nothing (invariant K).  branch numbers the
  * participants; server and user are the oids that tell recovery with which
  * user mapping the transaction was prepared.
@@ -45,6 +46,7 @@ typedef struct Gid
 {
 	uint64		identity;
 	uint32		database;
+	uint64		incarnation;
 	uint64		xid;
 	uint64		token;
 	uint32		branch;
@@ -70,6 +72,12 @@ extern void gid_format(const Gid *gid, char *buffer);
  * written, to the byte.
  */
 extern bool gid_parse(const char *text, Gid *gid);
+
+/*
+ * Writes the part of the name up to the incarnation, of which nothing else is
+ * looked at.
+ */
+extern void gid_format_incarnation(const Gid *gid, char *buffer);
 
 /* Does the name belong to this coordinator and database? */
 extern bool gid_is_ours(const Gid *gid, uint64 identity, uint32 database);

@@ -19,6 +19,7 @@
 #include "txn/commit_log.h"
 #include "txn/recovery.h"
 #include "txn/recovery_catalog.h"
+#include "txn/recovery_presence.h"
 #include "txn/recovery_shard.h"
 
 /* a pass is not cut short for other work before this */
@@ -159,6 +160,7 @@ recovery_run(List *serverids, TimestampTz deadline, RecoveryYield yield)
 		free_shards(shards);
 	}
 	PG_END_TRY();
+	recovery_presence_prune();
 	recovery_rows_trim(rows);
 	foreach(cell, shards)
 		reports = lappend(reports, recovery_shard_report(lfirst(cell)));

@@ -3,9 +3,9 @@
  * recovery.h
  *	  One recovery pass: settle what is in doubt on some shards.
  *
- * For each server: take the advisory lock that keeps a clone of this
- * coordinator away (F); list the shard's prepared transactions; look whether
- * their local transaction still runs; look into the log; decide
+ * For each server: take the advisory lock that keeps other recoveries away;
+ * list the shard's prepared transactions; find out which other incarnations of
+ * this coordinator live (F); look whether the local transaction still runs; look into the log; decide
  * (decision.h); act; confirm; and delete the log rows all of whose
  * participants are past (D).  The servers are worked on at the same time: one
  * that is slow or down delays no other.
@@ -37,8 +37,10 @@ typedef struct RecoveryReport
 								 * but what still runs here */
 	int			committed;		/* COMMIT PREPARED that succeeded */
 	int			rolled_back;	/* ROLLBACK PREPARED that succeeded */
-	int			waiting;		/* left because the local transaction runs, or
-								 * because somebody else is at it */
+	int			waiting;		/* left because the local transaction runs,
+								 * because another incarnation of this
+								 * coordinator lives, or because somebody else
+								 * is at it */
 	int			failed;			/* left because something failed */
 	int			lost;			/* lost branches (D) */
 	char	   *error;			/* first failure, NULL if none */
@@ -66,6 +68,8 @@ typedef enum RecoveryBranchState
 	RECOVERY_RUNNING,			/* prepared; its transaction has not ended */
 	RECOVERY_USER_PREPARED,		/* prepared; so is its transaction, by the
 								 * user */
+	RECOVERY_ELSEWHERE,			/* prepared by another incarnation of this
+								 * coordinator, which lives */
 	RECOVERY_COMMIT_PENDING,	/* its transaction committed */
 	RECOVERY_ABORT_PENDING,		/* prepared; its transaction aborted */
 	RECOVERY_LOST,				/* gone without having committed (D) */

@@ -10,8 +10,10 @@
  * could be taken for aborted while its COMMIT PREPARED is on the way.
  *
  * Whoever recovers holds an advisory lock on the shard, named after this
- * coordinator, database and server, from before the list until the end.  A
- * clone that is still alive, or another session of ours, waits outside (F).
+ * coordinator, database and server, from before the list until the end, so
+ * that only one does.  What another incarnation of this coordinator has
+ * prepared is touched only while it is proven to have no session there (F);
+ * that is asked between the list and the look at what runs here.
  *
  * A branch is finished on a connection of the user who prepared it, since the
  * shard lets only him (or a superuser) do it.
@@ -33,8 +35,11 @@
 
 #include "base/compat.h"
 #include "txn/decision.h"
+#include "txn/incarnation.h"
 #include "txn/local_xact.h"
 #include "txn/recovery_catalog.h"
+#include "txn/recovery_conn.h"
+#include "txn/recovery_presence.h"
 #include "txn/recovery_shard.h"
 #include "txn/sync_rep.h"
 
@@ -62,6 +67,7 @@ typedef enum ShardState
 	SHARD_START,				/* until a mapping is found to list with */
 	SHARD_LISTING,				/* until lock and list are answered */
 	SHARD_LOCKED_OUT,			/* until the next try for the lock */
+	SHARD_FENCING,				/* until it is known which incarnations live */
 	SHARD_AWAITING_STANDBY,		/* until commits may be acted upon (B) */
 	SHARD_ACTING,				/* until all are committed or rolled back */
 	SHARD_ASKING,				/* until all questions are answered (D) */
@@ -78,6 +84,7 @@ typedef struct BranchTask
 	BranchFacts facts;
 	BranchAction action;
 	RemoteRequest *request;
+	bool		is_finished;	/* no longer prepared */
 } BranchTask;
 
 /* Has this participant, which is no longer prepared, committed? */
@@ -99,6 +106,8 @@ struct RecoveryShard
 	RemoteConn *main;			/* one of them: holds the lock */
 	RemoteRequest *lock_request;
 	RemoteRequest *list_request;
+	IncarnationFence *fence;
+	RemoteRequest *fence_request;
 	RemoteRequest *unlock_request;
 	TimestampTz state_since;
 	TimestampTz lock_wanted_since;	/* 0: not refused yet */
@@ -107,6 +116,8 @@ struct RecoveryShard
 	List	   *tasks;			/* of BranchTask */
 	List	   *questions;		/* of Question */
 	bool		has_more;		/* something is left for another pass */
+	bool		needs_presence; /* something is unsettled in the end */
+	bool		is_over;		/* it has come to its regular end */
 };
 
 /* ---- small helpers ---- */
@@ -133,63 +144,11 @@ note_error(RecoveryShard *shard, char *error)
 		shard->report->error = error;
 }
 
-/*
- * Message and detail in one line.
- */
-static char *
-error_text(ErrorData *error)
-{
-	char	   *line = error->detail ?
-	psprintf("%s: %s", error->message, error->detail) : error->message;
-	char	   *blank;
-
-	for (blank = line; *blank != '\0'; blank++)
-	{
-		if (*blank == '\n' || *blank == '\t')
-			*blank = ' ';
-	}
-	return line;
-}
-
-/*
- * What made a request fail, as one line.
- */
-static char *
-request_error(RemoteRequest *request)
-{
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
-	char	   *volatile message = NULL;
-
-	PG_TRY();
-	{
-		remote_request_report(ERROR, request);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		message = error_text(CopyErrorData());
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
-	}
-	PG_END_TRY();
-	return message;
-}
-
-static int
-request_sqlstate(const RemoteRequest *request)
-{
-	RemoteResult *result = remote_request_result(request);
-
-	return remote_request_state(request) == REMOTE_REQUEST_FAILED && result ?
-		remote_result_sqlstate(result) : 0;
-}
-
 static void
 note_failure(RecoveryShard *shard, RemoteRequest *request)
 {
 	shard->report->failed++;
-	note_error(shard, request_error(request));
+	note_error(shard, recovery_conn_error(request));
 }
 
 static RemoteRequest *
@@ -208,31 +167,13 @@ queue_segment(RemoteConn *conn, const char *sql)
 static RemoteConn *
 open_conn(RecoveryShard *shard, Oid userid, char **error)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	RemoteConn *volatile conn = NULL;
+	RemoteConn *conn = recovery_conn_open(userid, shard->report->serverid, error);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		conn = remote_conn_create(userid, shard->report->serverid);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		*error = error_text(CopyErrorData());
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_END_TRY();
-	if (conn)
-		shard->conns = lappend(shard->conns, conn);
+	if (conn == NULL)
+		return NULL;
+	if (!shard->looks_only)
+		remote_conn_set_setup(conn, incarnation_hold_sql());
+	shard->conns = lappend(shard->conns, conn);
 	return conn;
 }
 
@@ -345,6 +286,7 @@ add_task(RecoveryShard *shard, const Gid *gid, const char *prepared_at)
 										   gid->branch);
 	if (task->participant)
 		task->participant->is_prepared = true;
+	incarnation_fence_add(shard->fence, gid->incarnation);
 	shard->tasks = lappend(shard->tasks, task);
 }
 
@@ -389,11 +331,48 @@ gather_facts(RecoveryShard *shard)
 		BranchTask *task = lfirst(cell);
 		const Gid  *gid = &task->gid;
 
+		task->facts.is_incarnation_alive =
+			incarnation_fence_is_alive(shard->fence, gid->incarnation);
 		task->facts.is_running = local_xact_is_running(gid->xid);
 		if (!task->facts.is_running)
 			task->facts.is_logged = commit_log_exists(gid->xid, gid->token);
 	}
 	shard->decision_lsn = sync_rep_position_noerror();
+}
+
+static void
+list_is_known(RecoveryShard *shard)
+{
+	gather_facts(shard);
+	if (shard->looks_only)
+		start_asking(shard);
+	else
+		change_state(shard, SHARD_AWAITING_STANDBY);
+}
+
+static void
+start_fencing(RecoveryShard *shard)
+{
+	shard->fence_request = incarnation_fence_ask(shard->fence, shard->main);
+	if (shard->fence_request)
+		change_state(shard, SHARD_FENCING);
+	else
+		list_is_known(shard);
+}
+
+static void
+finish_fencing(RecoveryShard *shard)
+{
+	if (!remote_request_is_final(shard->fence_request))
+		return;
+	if (remote_request_state(shard->fence_request) == REMOTE_REQUEST_DONE)
+	{
+		incarnation_fence_read(shard->fence, shard->fence_request);
+		list_is_known(shard);
+		return;
+	}
+	note_failure(shard, shard->fence_request);
+	change_state(shard, SHARD_FINISHED);
 }
 
 static void
@@ -432,8 +411,8 @@ finish_listing(RecoveryShard *shard)
 	if (remote_request_state(lock) != REMOTE_REQUEST_DONE ||
 		remote_request_state(list) != REMOTE_REQUEST_DONE)
 	{
-		note_error(shard, request_error(remote_request_state(lock) ==
-										REMOTE_REQUEST_DONE ? list : lock));
+		note_error(shard, recovery_conn_error(remote_request_state(lock) ==
+											  REMOTE_REQUEST_DONE ? list : lock));
 		change_state(shard, SHARD_START);
 	}
 	else if (is_answer_true(lock, 0))
@@ -448,11 +427,7 @@ finish_listing(RecoveryShard *shard)
 	{
 		shard->report->error = NULL;	/* of mappings tried before */
 		read_list(shard);
-		gather_facts(shard);
-		if (shard->looks_only)
-			start_asking(shard);
-		else
-			change_state(shard, SHARD_AWAITING_STANDBY);
+		start_fencing(shard);
 	}
 }
 
@@ -511,6 +486,11 @@ start_acting(RecoveryShard *shard)
 			start_action(shard, task);
 		else
 			shard->report->waiting++;
+		if (task->facts.is_incarnation_alive)
+		{
+			note_error(shard, pstrdup("another incarnation of this coordinator is connected to the server"));
+			shard->has_more = true;
+		}
 	}
 	if (!is_safe)
 	{
@@ -523,6 +503,7 @@ start_acting(RecoveryShard *shard)
 static void
 action_succeeded(RecoveryShard *shard, BranchTask *task)
 {
+	task->is_finished = true;
 	if (task->action == BRANCH_ACTION_ROLLBACK)
 	{
 		shard->report->rolled_back++;
@@ -536,13 +517,14 @@ action_succeeded(RecoveryShard *shard, BranchTask *task)
 static void
 finish_action(RecoveryShard *shard, BranchTask *task)
 {
-	int			sqlstate = request_sqlstate(task->request);
+	int			sqlstate = recovery_conn_sqlstate(task->request);
 
 	if (remote_request_state(task->request) == REMOTE_REQUEST_DONE)
 		action_succeeded(shard, task);
 	else if (sqlstate == ERRCODE_UNDEFINED_OBJECT)
 	{
 		/* somebody else finished it: what became of it is asked next */
+		task->is_finished = true;
 		if (task->participant)
 			task->participant->is_prepared = false;
 	}
@@ -677,7 +659,7 @@ read_answer(RemoteRequest *request, BranchFacts *facts, const char **answer)
 		facts->is_remote_in_progress = strcmp(*answer, "in progress") == 0;
 		return true;
 	}
-	if (request_sqlstate(request) == ERRCODE_INVALID_PARAMETER_VALUE)
+	if (recovery_conn_sqlstate(request) == ERRCODE_INVALID_PARAMETER_VALUE)
 	{
 		/* the number has not been handed out there: it is another history */
 		*answer = remote_result_message(result);
@@ -719,6 +701,48 @@ finish_question(RecoveryShard *shard, Question *question)
 	}
 }
 
+/*
+ * Is the branch ours to see through, and still prepared?
+ */
+static bool
+is_unsettled(const BranchTask *task)
+{
+	return !task->facts.is_incarnation_alive && !task->is_finished;
+}
+
+/*
+ * Gives the lock of the recovery back.  While something is unsettled the
+ * session may stay (recovery_presence.h), and then stands for the earlier
+ * incarnations of ours, too, that have left it behind.
+ */
+static void
+start_unlocking(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	shard->needs_presence = recovery_rows_on_server(shard->rows,
+													shard->report->serverid,
+													PARTICIPANT_OPEN) != NIL;
+	foreach(cell, shard->tasks)
+	{
+		const BranchTask *task = lfirst(cell);
+
+		if (!is_unsettled(task))
+			continue;
+		shard->needs_presence = true;
+		if (recovery_presence_is_enabled() &&
+			task->gid.incarnation != incarnation_own())
+			remote_request_release(queue_segment(shard->main,
+												 incarnation_adopt_sql(shard->identity,
+																	   task->gid.incarnation)));
+	}
+	shard->unlock_request =
+		queue_segment(shard->main,
+					  psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
+							   lock_key(shard)));
+	change_state(shard, SHARD_UNLOCKING);
+}
+
 static void
 finish_asking(RecoveryShard *shard)
 {
@@ -741,11 +765,7 @@ finish_asking(RecoveryShard *shard)
 		change_state(shard, SHARD_FINISHED);
 		return;
 	}
-	shard->unlock_request =
-		queue_segment(shard->main,
-					  psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
-							   lock_key(shard)));
-	change_state(shard, SHARD_UNLOCKING);
+	start_unlocking(shard);
 }
 
 /* ---- the machine ---- */
@@ -761,6 +781,7 @@ recovery_shard_create(Oid serverid, uint64 identity, RecoveryRows *rows,
 	shard->report->serverid = serverid;
 	shard->report->server_name = server->servername;
 	shard->identity = identity;
+	shard->fence = incarnation_fence_create(identity);
 	shard->rows = rows;
 	shard->looks_only = looks_only;
 	shard->users = recovery_catalog_users(serverid);
@@ -787,6 +808,9 @@ advance_one_step(RecoveryShard *shard)
 		case SHARD_LOCKED_OUT:
 			queue_listing(shard);
 			break;
+		case SHARD_FENCING:
+			finish_fencing(shard);
+			break;
 		case SHARD_AWAITING_STANDBY:
 			start_acting(shard);
 			break;
@@ -798,7 +822,10 @@ advance_one_step(RecoveryShard *shard)
 			break;
 		case SHARD_UNLOCKING:
 			if (remote_request_is_final(shard->unlock_request))
+			{
+				shard->is_over = true;
 				change_state(shard, SHARD_FINISHED);
+			}
 			break;
 		case SHARD_FINISHED:
 			break;
@@ -869,6 +896,8 @@ state_of_task(const BranchTask *task)
 	if (task->facts.is_running)
 		return local_xact_is_prepared(task->gid.xid) ? RECOVERY_USER_PREPARED :
 			RECOVERY_RUNNING;
+	if (task->facts.is_incarnation_alive)
+		return RECOVERY_ELSEWHERE;
 	return task->facts.is_logged ? RECOVERY_COMMIT_PENDING : RECOVERY_ABORT_PENDING;
 }
 
@@ -892,6 +921,7 @@ branch_of_participant(const RecoveryShard *shard,
 
 	branch->gid.identity = shard->identity;
 	branch->gid.database = MyDatabaseId;
+	branch->gid.incarnation = participant->entry->incarnation;
 	branch->gid.xid = participant->entry->xid;
 	branch->gid.token = participant->entry->token;
 	branch->gid.branch = participant->who->branch;
@@ -931,11 +961,32 @@ recovery_shard_branches(const RecoveryShard *shard)
 	return branches;
 }
 
+/*
+ * The session that may stay leaves the pass with nothing outstanding.
+ */
+static void
+update_presence_noerror(RecoveryShard *shard)
+{
+	RemoteConn *conn = NULL;
+
+	if (!recovery_presence_is_enabled() || !shard->is_over)
+		return;
+	if (shard->needs_presence &&
+		remote_conn_state(shard->main) == REMOTE_CONN_READY)
+	{
+		conn = shard->main;
+		shard->conns = list_delete_ptr(shard->conns, conn);
+		remote_request_orphan_level_noerror(conn, 0);
+	}
+	recovery_presence_set_noerror(shard->report->serverid, conn);
+}
+
 void
 recovery_shard_free_noerror(RecoveryShard *shard)
 {
 	ListCell   *cell;
 
+	update_presence_noerror(shard);
 	foreach(cell, shard->conns)
 		remote_conn_free_noerror(lfirst(cell));
 	shard->conns = NIL;

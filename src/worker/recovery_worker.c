@@ -43,6 +43,7 @@
 #include "txn/commit_log.h"
 #include "txn/recovery.h"
 #include "txn/recovery_catalog.h"
+#include "txn/recovery_presence.h"
 #include "worker/recovery_worker.h"
 #include "worker/worker_launch.h"
 #include "worker/worker_shared.h"
@@ -389,7 +390,7 @@ end_if_idle(TimestampTz retry, bool is_early)
 	TimestampTz next = after_ms(setting_recovery_interval);
 	bool		may_end;
 
-	if (state.next_rescan != 0 || is_early ||
+	if (state.next_rescan != 0 || is_early || recovery_presence_is_held() ||
 		(state.has_old_rows && state.row_pause_ms < EARLY_PAUSE_MS) ||
 		(retry != 0 && !worker_shared_is_available()) ||
 		!TimestampDifferenceExceeds(state.idle_since, GetCurrentTimestamp(),
@@ -460,6 +461,7 @@ start_up(Oid database)
 		proc_exit(0);
 	state.idle_since = GetCurrentTimestamp();
 	state.row_pause_ms = FIRST_PAUSE_MS;
+	recovery_presence_enable();
 
 	/* without a launcher there is nobody to ask for the first pass */
 	if (!worker_shared_is_available())

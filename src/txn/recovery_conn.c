@@ -1,0 +1,94 @@
+/*-------------------------------------------------------------------------
+ *
+ * recovery_conn.c
+ *	  Connections of a recovery pass, and what fails on them as text.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/resowner.h"
+
+#include "txn/recovery_conn.h"
+
+/*
+ * Message and detail in one line.
+ */
+static char *
+error_text(ErrorData *error)
+{
+	char	   *line = error->detail ?
+	psprintf("%s: %s", error->message, error->detail) : error->message;
+	char	   *blank;
+
+	for (blank = line; *blank != '\0'; blank++)
+	{
+		if (*blank == '\n' || *blank == '\t')
+			*blank = ' ';
+	}
+	return line;
+}
+
+char *
+recovery_conn_error(RemoteRequest *request)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	char	   *volatile message = NULL;
+
+	PG_TRY();
+	{
+		remote_request_report(ERROR, request);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		message = error_text(CopyErrorData());
+		FlushErrorState();
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+	return message;
+}
+
+int
+recovery_conn_sqlstate(const RemoteRequest *request)
+{
+	RemoteResult *result = remote_request_result(request);
+
+	return remote_request_state(request) == REMOTE_REQUEST_FAILED && result ?
+		remote_result_sqlstate(result) : 0;
+}
+
+RemoteConn *
+recovery_conn_open(Oid userid, Oid serverid, char **error)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	RemoteConn *volatile conn = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		conn = remote_conn_create(userid, serverid);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		*error = error_text(CopyErrorData());
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+	PG_END_TRY();
+	return conn;
+}
