@@ -79,6 +79,12 @@ test:
 	@tools/install-deps build test
 	@tools/run-tests --pg-config $(PG_CONFIG) $(PARTS)
 
+## soak: transfers with random faults for SOAK_SECONDS (300)
+soak:
+	@tools/install-deps build test
+	@SOAK_SECONDS=$(or $(SOAK_SECONDS),300) \
+		tools/run-tests --pg-config $(PG_CONFIG) --list-logs t/600_soak.pl
+
 ## unit: the pure modules alone, with the address and undefined sanitizers
 unit:
 	@tools/run-unit
@@ -131,5 +137,5 @@ hooks:
 	@install -m 755 tools/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
 	@install -m 755 tools/commit-msg "$$(git rev-parse --git-path hooks)/commit-msg"
 
-.PHONY: help quickstart quickstart-stop test unit test-all-versions lint \
+.PHONY: help quickstart quickstart-stop test soak unit test-all-versions lint \
 	checkver indent analyze sanitize coverage dist hooks
