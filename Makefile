@@ -80,6 +80,22 @@ test:
 	@tools/install-deps build test
 	@tools/run-tests --pg-config $(PG_CONFIG) $(PARTS)
 
+## faults: every message of the protocol with every fault; hours
+faults:
+	@tools/install-deps build test
+	@FAULTS=all tools/run-tests --pg-config $(PG_CONFIG) --list-logs t/200_fault_matrix.pl
+
+## soak: transfers with random faults for SOAK_SECONDS (300)
+soak:
+	@tools/install-deps build test
+	@SOAK_SECONDS=$(or $(SOAK_SECONDS),300) \
+		tools/run-tests --pg-config $(PG_CONFIG) --list-logs t/600_soak.pl
+
+## mutants: break the product in known ways; a test must notice each
+mutants:
+	@tools/install-deps build test
+	@tools/mutants --pg-config $(PG_CONFIG)
+
 ## unit: the pure modules alone, with the address and undefined sanitizers
 unit:
 	@tools/run-unit
@@ -138,5 +154,6 @@ hooks:
 	@install -m 755 tools/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
 	@install -m 755 tools/commit-msg "$$(git rev-parse --git-path hooks)/commit-msg"
 
-.PHONY: help quickstart quickstart-stop test unit test-all-versions lint \
-	checkver indent analyze sanitize coverage dist bench hooks
+.PHONY: help quickstart quickstart-stop test faults soak mutants unit \
+	test-all-versions lint checkver indent analyze sanitize coverage dist \
+	bench hooks

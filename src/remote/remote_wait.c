@@ -402,7 +402,9 @@ static bool wait_for_requests(RemoteRequest **requests, int nrequests,
 
 /*
  * Asks over a second connection whether our session on the shard is still at
- * work.  Takes no longer than it may take to connect and answer.
+ * work.  One that waits for more of a request is not, whatever its state says:
+ * for so long nothing has passed, so the rest got lost.  Takes no longer than
+ * it may take to connect and answer.
  */
 static bool
 is_session_at_work(RemoteConn *conn)
@@ -419,7 +421,7 @@ is_session_at_work(RemoteConn *conn)
 		RemoteRequest *request;
 
 		request = remote_request_queue_sql(side,
-										   psprintf("SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = %d AND state IN ('active', 'fastpath function call')",
+										   psprintf("SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = %d AND state IN ('active', 'fastpath function call') AND wait_event IS DISTINCT FROM 'ClientRead'",
 													PQbackendPID(conn->pg)),
 										   0);
 		remote_request_queue_sync(side);

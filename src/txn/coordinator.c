@@ -304,7 +304,10 @@ report_unknown_outcome(TxnBranch *branch)
 	OnePhaseToken token = {0};
 	char text[	GID_MAX_LENGTH + 1];
 
+	/* reading it must not let a pending cancel take this error's place (I) */
+	HOLD_INTERRUPTS();
 	token.identity = commit_log_identity();
+	RESUME_INTERRUPTS();
 	token.database = MyDatabaseId;
 	token.server = remote_conn_serverid(conn);
 	token.user = remote_conn_userid(conn);

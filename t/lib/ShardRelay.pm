@@ -121,7 +121,8 @@ until release(), discard() or clear(); C<drop> swallows it (all messages of
 the statement, so that the rest of the stream stays in step); C<cut> ends the
 connection in its place; C<reset> does the same with a TCP reset; C<blackhole>
 leaves the connection open but forwards nothing more in either direction;
-C<delay> lets it wait C<ms> milliseconds.
+C<delay> lets it wait C<ms> milliseconds; C<replace> puts the statement
+C<with> in the place of the one in a C<query> or C<parse> message.
 
 =item route
 

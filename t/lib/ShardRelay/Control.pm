@@ -27,7 +27,8 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 use constant READ_SIZE => 65536;
 
-my %is_action = map { $_ => 1 } qw(hold drop cut reset blackhole delay);
+my %is_action = map { $_ => 1 } qw(hold drop cut reset blackhole delay
+  replace);
 
 sub now
 {

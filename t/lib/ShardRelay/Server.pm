@@ -632,6 +632,12 @@ sub _apply
 		$group->{answer_rule} = $rule;
 		undef $rule;
 	}
+	if ($rule && $rule->{action} eq 'replace')
+	{
+		$message = _with_text($message, $rule->{with});
+		$self->_fire($rule, $conn);
+		undef $rule;
+	}
 	if ($rule && $rule->{action} eq 'drop')
 	{
 		$group->{is_dropped} = 1;
@@ -646,6 +652,25 @@ sub _apply
 	}
 	$self->_forward($conn, $message, $due, $rule);
 	return;
+}
+
+# A Query or Parse message with another statement in it.
+sub _with_text
+{
+	my ($message, $text) = @_;
+	my $type = substr($message, 0, 1);
+	my $body = substr($message, 5);
+
+	if ($type eq 'Q')
+	{
+		$body = "$text\0";
+	}
+	elsif ($type eq 'P')
+	{
+		my ($name, $old, $rest) = split(/\0/, $body, 3);
+		$body = "$name\0$text\0$rest";
+	}
+	return pack('a1N', $type, length($body) + 4) . $body;
 }
 
 sub _forward
