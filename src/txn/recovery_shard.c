@@ -413,6 +413,8 @@ finish_listing(RecoveryShard *shard)
 	{
 		note_error(shard, recovery_conn_error(remote_request_state(lock) ==
 											  REMOTE_REQUEST_DONE ? list : lock));
+		/* it may have got the lock, which would keep the next one out */
+		remote_conn_close_noerror(shard->main);
 		change_state(shard, SHARD_START);
 	}
 	else if (is_answer_true(lock, 0))
