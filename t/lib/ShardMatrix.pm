@@ -526,6 +526,11 @@ sub _drive
 	$self->{answer} = $answer;
 	return 'aborted' if !$is_last || $answer->{tag} eq 'ROLLBACK';
 	return 'committed' if $answer->is_ok;
+
+	# a procedure may fail after the COMMIT in it; then a warning says so
+	return 'committed'
+	  if grep { $_->{message} =~ /^transaction is committed/ }
+	  @{ $answer->{notices} };
 	return 'unknown' if $session->is_lost || $answer->sqlstate eq '08007';
 	return 'aborted';
 }
