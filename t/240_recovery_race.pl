@@ -55,7 +55,8 @@ ok($lists->wait_fired(30, 2), 'recovery has listed both branches');
 
 # Two at once: the second must not get in.
 is( $cluster->shard_sql(0,
-		"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"),
+		"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+		  . " AND mode = 'ExclusiveLock'"),
 	1,
 	'it holds a lock on the shard');
 is( $cluster->sql('SELECT complete, error FROM'
