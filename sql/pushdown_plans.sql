@@ -1,5 +1,6 @@
 -- Claim: what a shard can compute is computed there, and where it must not be
 -- it is not.  The tables are those of the script pushdown.
+-- pushdown_plans_1.out is for 18, which prefers sorted partitions in one plan.
 \set VERBOSITY terse
 SET search_path = push_far, public;
 -- groups on one server: HAVING, ORDER BY and LIMIT go along

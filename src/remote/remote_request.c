@@ -585,9 +585,6 @@ receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 			return true;
 		case PGRES_SINGLE_TUPLE:
 		case PGRES_TUPLES_OK:
-#ifdef LIBPQ_HAS_CHUNK_MODE
-		case PGRES_TUPLES_CHUNK:
-#endif
 			receive_rows(request, pgres);
 			return true;
 		case PGRES_COMMAND_OK:
@@ -628,10 +625,6 @@ is_held_back(const RemoteRequest *first, const RemoteRequest *target)
 static bool
 is_part_of_stream(const PGresult *pgres)
 {
-#ifdef LIBPQ_HAS_CHUNK_MODE
-	if (PQresultStatus(pgres) == PGRES_TUPLES_CHUNK)
-		return true;
-#endif
 	return PQresultStatus(pgres) == PGRES_SINGLE_TUPLE;
 }
 

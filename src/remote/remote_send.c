@@ -21,9 +21,6 @@
 
 #include "remote/remote_internal.h"
 
-/* rows asked for at once where libpq can deliver several */
-#define STREAM_CHUNK_ROWS 256
-
 static void
 mark_sent(RemoteConn *conn, RemoteRequest *request)
 {
@@ -42,6 +39,9 @@ mark_sent(RemoteConn *conn, RemoteRequest *request)
 
 /*
  * To be called when another request has become the first unanswered one.
+ *
+ * Not in chunks, where libpq has them: it hands out nothing before a chunk is
+ * full, so the first rows of a slow query would be held back.
  */
 void
 remote_send_note_first(RemoteConn *conn)
@@ -51,10 +51,6 @@ remote_send_note_first(RemoteConn *conn)
 	if (first == NULL || first->state != REMOTE_REQUEST_SENT ||
 		!first->query.is_stream)
 		return;
-#ifdef LIBPQ_HAS_CHUNK_MODE
-	if (PQsetChunkedRowsMode(conn->pg, STREAM_CHUNK_ROWS))
-		return;
-#endif
 	(void) PQsetSingleRowMode(conn->pg);
 }
 
