@@ -19,7 +19,14 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT v FROM ex0 WHERE n > 5;
 EXPLAIN (COSTS OFF) SELECT v FROM ex WHERE k = 5;
 EXPLAIN (COSTS OFF) SELECT v FROM ex WHERE k IN (5, 105);
 EXPLAIN (COSTS OFF) SELECT v FROM ex WHERE v = 'v5';
-EXPLAIN (COSTS OFF) SELECT v FROM ex WHERE k = 500;
+CREATE FUNCTION foreign_scans(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || statement INTO plan;
+  RETURN regexp_count(plan::text, '"Foreign Scan"');
+END $$;
+SELECT foreign_scans('SELECT v FROM ex WHERE k = 500');
+DROP FUNCTION foreign_scans(text);
 -- conditions that the shard evaluates
 EXPLAIN (VERBOSE, COSTS OFF) SELECT k FROM ex0
   WHERE k BETWEEN 1 AND 9 AND v LIKE 'v%' AND n IS NOT NULL AND k = ANY ('{1,2}')

@@ -178,6 +178,14 @@ drop_unknown_warnings() { # drop_unknown_warnings MAKEFILE.GLOBAL: for an older 
 	done
 }
 
+drop_unknown_keywords() { # drop_unknown_keywords PG_CONFIG.H: likewise
+	if grep -q '^#define HAVE_TYPEOF_UNQUAL 1' "$1" &&
+		! echo 'int a; typeof_unqual(a) b;' | gcc -fsyntax-only -x c - 2>/dev/null; then
+		say "host gcc does not know typeof_unqual: dropped"
+		sed -i 's,^#define HAVE_TYPEOF_UNQUAL 1,/* #undef HAVE_TYPEOF_UNQUAL */,' "$1"
+	fi
+}
+
 # ---- mode unpack ------------------------------------------------------------
 get_unpack() {
 	local root=$target/root ma lib ldso f pg global keep_re drop_re
@@ -217,6 +225,7 @@ get_unpack() {
 	global=$pg/lib/pgxs/src/Makefile.global
 	sed -i 's/^with_llvm[[:space:]]*=.*/with_llvm = no/' "$global"
 	drop_unknown_warnings "$global"
+	drop_unknown_keywords "$root/usr/include/postgresql/$ver/server/pg_config.h"
 	ln -s "root/usr/lib/postgresql/$ver/bin" "root/usr/lib/postgresql/$ver/lib" "$target/"
 	ln -s "root/usr/share/postgresql/$ver" "$target/share"
 	# every library must be there, and come from TARGET, not from the host
