@@ -18,11 +18,11 @@ my @wrappers = grep { !/^--/ } @ARGV;
 @wrappers = qw(shard_fdw postgres_fdw postgres_fdw+) unless @wrappers;
 
 my $trips = ShardTrips->new(wrappers => \@wrappers);
-diag sprintf('%-32s' . ' %14s' x @wrappers, 'round trips', @wrappers);
+diag sprintf('%-56s' . ' %14s' x @wrappers, 'round trips', @wrappers);
 foreach my $case (ShardTrips::cases())
 {
 	my @count = map { $trips->measure($_, $case, $rounds) } @wrappers;
-	diag sprintf('%-32s' . ' %14.1f' x @count, $case, @count);
+	diag sprintf('%-56s' . ' %14.1f' x @count, $case, @count);
 }
 $trips->stop;
 pass('measured');

@@ -58,6 +58,13 @@ trips_ok('by key', 1);
 trips_ok('all of 4 shards', 1);
 trips_ok('all of 8 shards', 1);
 trips_ok('all of 8 shards, 72 partitions', 1);
+
+# Planning with the shards' estimates takes a trip for the table, one more for
+# the sums, however many there are to ask.
+trips_ok('EXPLAIN by key, remote estimates', 1);
+trips_ok('EXPLAIN of 8 shards, remote estimates', 1);
+trips_ok('EXPLAIN of 8 shards, 72 partitions, remote estimates', 1);
+trips_ok('EXPLAIN of a sum, 72 partitions, remote estimates', 2);
 trips_ok('UPDATE on 1 shard', 2);
 trips_ok('UPDATEs on 2 shards', 4);
 

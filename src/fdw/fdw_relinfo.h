@@ -81,6 +81,7 @@ struct FdwRelInfo
 	/* estimates that all paths share; see plan_cost.h */
 	bool		has_key_cond;	/* a remote condition looks like a key lookup */
 	double		retrieved_rows; /* rows left by remote_conds */
+	Cost		shard_startup;	/* part of it before the first row */
 	Cost		shard_cost;		/* that the shard has to find them */
 	int			width;			/* of a row, as estimated */
 	Selectivity local_conds_sel;

@@ -114,10 +114,20 @@ remote_work(PlannerInfo *root, RelOptInfo *baserel, List *conds,
 	return Min(whole, by_key);
 }
 
+static void
+set_estimate(FdwRelInfo *info, const PlanEstimate *estimate)
+{
+	info->retrieved_rows = estimate->rows;
+	info->shard_startup = estimate->startup;
+	info->shard_cost = estimate->total;
+	info->width = estimate->width;
+}
+
 void
 plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel)
 {
 	FdwRelInfo *info = baserel->fdw_private;
+	PlanEstimate estimate;
 	Selectivity remote_sel;
 
 	if (baserel->tuples < 0)
@@ -140,6 +150,12 @@ plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel)
 	info->shard_cost = remote_work(root, baserel, info->remote_conds,
 								   info->has_key_cond, info->retrieved_rows);
 	info->width = baserel->reltarget->width;
+	if (!plan_estimate_rel(root, info, NULL, NIL, &estimate))
+		return;
+	set_estimate(info, &estimate);
+	baserel->tuples = Max(baserel->tuples, estimate.rows);
+	baserel->rows = clamp_row_est(estimate.rows * info->local_conds_sel);
+	baserel->reltarget->width = estimate.width;
 }
 
 PlanCost
@@ -150,12 +166,21 @@ plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi,
 	QualCost   *target_cost = &baserel->reltarget->cost;
 	List	   *conds = info->remote_conds;
 	double		retrieved = info->retrieved_rows;
+	Cost		shard_startup = info->shard_startup;
 	Cost		shard_cost = info->shard_cost;
+	PlanEstimate estimate;
 	PlanCost	cost;
 	Cost		per_row;
 
 	cost.rows = ppi ? ppi->ppi_rows : baserel->rows;
-	if (param_conds != NIL)
+	if (param_conds != NIL &&
+		plan_estimate_rel(root, info, NULL, param_conds, &estimate))
+	{
+		retrieved = estimate.rows;
+		shard_startup = estimate.startup;
+		shard_cost = estimate.total;
+	}
+	else if (param_conds != NIL)
 	{
 		conds = list_concat_copy(param_conds, conds);
 		retrieved = clamp_row_est(baserel->tuples *
@@ -171,6 +196,7 @@ plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi,
 		info->local_conds_cost.startup + target_cost->startup;
 	cost.total = cost.startup + per_row * retrieved + shard_cost +
 		target_cost->per_tuple * cost.rows;
+	cost.startup += shard_startup;
 	return cost;
 }
 
@@ -198,6 +224,7 @@ plan_cost_set_join(PlannerInfo *root, RelOptInfo *joinrel, FdwRelInfo *info)
 	double		outer_rows = info->outer->retrieved_rows;
 	double		inner_rows = info->inner->retrieved_rows;
 	List	   *conds = info->join_conds;
+	PlanEstimate estimate;
 
 	if (info->jointype == JOIN_SEMI || info->jointype == JOIN_ANTI)
 		conds = ((FdwExists *) llast(info->exists))->conds;
@@ -213,19 +240,29 @@ plan_cost_set_join(PlannerInfo *root, RelOptInfo *joinrel, FdwRelInfo *info)
 		info->shard_cost += 2 * cpu_operator_cost * (outer_rows + inner_rows);
 	else
 		info->shard_cost += cpu_operator_cost * outer_rows * inner_rows;
+	if (!plan_estimate_rel(root, info, joinrel->reltarget, NIL, &estimate))
+		return;
+	set_estimate(info, &estimate);
+	joinrel->rows = clamp_row_est(estimate.rows * info->local_conds_sel);
+	joinrel->reltarget->width = estimate.width;
 }
 
 void
 plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
 					  const FdwRelInfo *input, double rows)
 {
+	PlanEstimate estimate;
+
 	info->local_conds_sel = 1.0;
 	cost_qual_eval(&info->local_conds_cost, info->local_having, root);
 	info->retrieved_rows = clamp_row_est(rows);
 	info->width = 8 * list_length(info->tlist);
+	info->shard_startup = 0;
 	info->shard_cost = input->shard_cost + cpu_tuple_cost * rows +
 		cpu_operator_cost * input->retrieved_rows *
 		Max(list_length(info->tlist), 1);
+	if (plan_estimate_rel(root, info, NULL, NIL, &estimate))
+		set_estimate(info, &estimate);
 }
 
 /*
@@ -256,8 +293,23 @@ plan_cost_query(const FdwRelInfo *info, const PathTarget *target,
 		info->local_conds_cost.per_tuple;
 	cost.total = cost.startup + shard_cost + per_row * sent +
 		target->cost.per_tuple * cost.rows;
-	if (is_sorted)
-		cost.startup += shard_cost;
+	cost.startup += is_sorted ? shard_cost : info->shard_startup;
+	return cost;
+}
+
+PlanCost
+plan_cost_estimated(const FdwRelInfo *info, const PathTarget *target,
+					const PlanEstimate *estimate)
+{
+	PlanCost	cost;
+
+	cost.rows = clamp_row_est(estimate->rows * info->local_conds_sel);
+	cost.startup = info->options->startup_cost + estimate->startup +
+		info->local_conds_cost.startup + target->cost.startup;
+	cost.total = cost.startup - estimate->startup + estimate->total +
+		(info->options->tuple_cost + cpu_tuple_cost +
+		 info->local_conds_cost.per_tuple) * estimate->rows +
+		target->cost.per_tuple * cost.rows;
 	return cost;
 }
 

@@ -3,9 +3,9 @@
  * plan_cost.h
  *	  Estimates for remote queries.
  *
- * They come from the local statistics, which ANALYZE fetches; this is the one
- * planner module that may ask a shard, for tables with use_remote_estimate.
- * May raise as selectivity functions do.
+ * They come from the local statistics, which ANALYZE fetches, or, for tables
+ * with use_remote_estimate, from the shards, see plan_estimate.h.  May raise
+ * as that and selectivity functions do.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -17,6 +17,7 @@
 #include "nodes/pathnodes.h"
 
 #include "fdw/fdw_relinfo.h"
+#include "fdw/plan_estimate.h"
 
 typedef struct PlanCost
 {
@@ -55,6 +56,11 @@ extern void plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
 extern PlanCost plan_cost_query(const FdwRelInfo *info,
 								const PathTarget *target, bool is_sorted,
 								double limit);
+
+/* The same for a query that its shard has been asked about. */
+extern PlanCost plan_cost_estimated(const FdwRelInfo *info,
+									const PathTarget *target,
+									const PlanEstimate *estimate);
 
 /* Rows to ask for at a time, bounded by bytes unless the user has set it. */
 extern int	plan_cost_fetch_size(const FdwRelInfo *info);

@@ -72,12 +72,7 @@ make_tail(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path)
 	if (!plan_order_find_keys(root, rel, path->path.pathkeys, &tail.sort_keys))
 		elog(ERROR, "remote sort key was lost");
 	if (limit != PLAN_LIMIT_NONE)
-	{
-		tail.limit_count = root->parse->limitCount;
-		tail.limit_offset = root->parse->limitOffset;
-		tail.is_bound = limit == PLAN_LIMIT_BOUND;
-		tail.is_with_ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES;
-	}
+		plan_order_set_limit(root, limit, &tail);
 	while ((rtindex = bms_next_member(info->relids, rtindex)) >= 0)
 	{
 		if (!bms_is_member(rtindex, info->hidden_relids))
@@ -221,21 +216,6 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 
 /* ---- anything else ---- */
 
-/* What the scan returns: groups, or the columns that are needed here. */
-static List *
-make_scan_tlist(const FdwRelInfo *info, const PathTarget *target,
-				List *local_exprs)
-{
-	List	   *vars;
-
-	if (info->is_grouped)
-		return info->tlist;
-	vars = pull_var_clause((Node *) target->exprs, PVC_RECURSE_PLACEHOLDERS);
-	vars = list_concat(vars, pull_var_clause((Node *) local_exprs,
-											 PVC_RECURSE_PLACEHOLDERS));
-	return add_to_flat_tlist(NIL, vars);
-}
-
 static List *
 number_attrs(int count)
 {
@@ -257,8 +237,8 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 	RemoteTail	tail = make_tail(root, rel, path);
 	List	   *local_exprs = info->is_grouped ? info->local_having :
 	extract_actual_clauses(info->local_conds, false);
-	List	   *scan_tlist = make_scan_tlist(info, path->path.pathtarget,
-											 local_exprs);
+	List	   *scan_tlist = remote_select_tlist(info, path->path.pathtarget,
+												 local_exprs);
 	StringInfoData sql;
 
 	initStringInfo(&sql);

@@ -185,6 +185,8 @@ merge_options(const FdwTableOptions *outer, const FdwTableOptions *inner)
 	FdwTableOptions *options = palloc(sizeof(FdwTableOptions));
 
 	*options = *outer;
+	options->use_remote_estimate = outer->use_remote_estimate ||
+		inner->use_remote_estimate;
 	options->has_fetch_size = outer->has_fetch_size && inner->has_fetch_size;
 	options->fetch_size = Max(outer->fetch_size, inner->fetch_size);
 	options->is_async_capable = outer->is_async_capable &&

@@ -28,6 +28,7 @@
 #include "base/compat_planner.h"
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_cost.h"
+#include "fdw/plan_estimate.h"
 #include "fdw/plan_order.h"
 
 /* of the rows, when nothing better is known; core takes the same for it */
@@ -131,6 +132,15 @@ plan_order_limit(const ForeignPath *path)
 		(PlanLimit) intVal(linitial(path->fdw_private));
 }
 
+void
+plan_order_set_limit(PlannerInfo *root, PlanLimit limit, RemoteTail *tail)
+{
+	tail->limit_count = root->parse->limitCount;
+	tail->limit_offset = root->parse->limitOffset;
+	tail->is_bound = limit == PLAN_LIMIT_BOUND;
+	tail->is_with_ties = root->parse->limitOption == LIMIT_OPTION_WITH_TIES;
+}
+
 /* Walker: a value that another part of the plan computes? */
 static bool
 has_exec_param(Node *node, void *arg)
@@ -229,12 +239,17 @@ add_path_for(PlannerInfo *root, RelOptInfo *rel, List *pathkeys,
 			 PlanLimit limit, Path *epq_path)
 {
 	const FdwRelInfo *info = rel->fdw_private;
+	PlanEstimate estimate;
 	PlanCost	cost;
 	ForeignPath *path;
 
-	cost = plan_cost_query(info, rel->reltarget, pathkeys != NIL,
-						   limit == PLAN_LIMIT_NONE ? 0 :
-						   plan_order_bound(root, info));
+	if (plan_estimate_path(root, rel, rel->reltarget, pathkeys, limit,
+						   &estimate))
+		cost = plan_cost_estimated(info, rel->reltarget, &estimate);
+	else
+		cost = plan_cost_query(info, rel->reltarget, pathkeys != NIL,
+							   limit == PLAN_LIMIT_NONE ? 0 :
+							   plan_order_bound(root, info));
 	if (limit == PLAN_LIMIT_NONE)
 		cost.rows = rel->rows;
 	if (IS_JOIN_REL(rel))

@@ -58,6 +58,10 @@ extern bool plan_order_is_limit_shippable(PlannerInfo *root,
 extern void plan_order_add_paths(PlannerInfo *root, RelOptInfo *rel,
 								 Path *epq_path);
 
+/* Gives the remote query the query's LIMIT; not for PLAN_LIMIT_NONE. */
+extern void plan_order_set_limit(PlannerInfo *root, PlanLimit limit,
+								 RemoteTail *tail);
+
 /* ForeignPath.fdw_private, and what is in it */
 extern List *plan_order_make_private(PlanLimit limit);
 extern PlanLimit plan_order_limit(const ForeignPath *path);

@@ -32,6 +32,7 @@
 #include "fdw/fdw_relinfo.h"
 #include "fdw/partial_agg.h"
 #include "fdw/plan_cost.h"
+#include "fdw/plan_estimate.h"
 #include "fdw/plan_order.h"
 #include "fdw/shippable.h"
 
@@ -209,11 +210,15 @@ add_upper_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 			   List *pathkeys, PlanLimit limit)
 {
 	FdwRelInfo *info = rel->fdw_private;
+	PlanEstimate estimate;
 	PlanCost	cost;
 
-	cost = plan_cost_query(info, target, pathkeys != NIL,
-						   limit == PLAN_LIMIT_NONE ? 0 :
-						   plan_order_bound(root, info));
+	if (plan_estimate_path(root, rel, target, pathkeys, limit, &estimate))
+		cost = plan_cost_estimated(info, target, &estimate);
+	else
+		cost = plan_cost_query(info, target, pathkeys != NIL,
+							   limit == PLAN_LIMIT_NONE ? 0 :
+							   plan_order_bound(root, info));
 
 	/* the same as a bounded path below a Limit, but for that node */
 	if (limit == PLAN_LIMIT_WHOLE)

@@ -58,6 +58,19 @@ remote_expr_alias(const ShipScope *scope, Index rtindex)
 	return bms_member_index(scope->relids, rtindex) + 1;
 }
 
+AttrNumber
+remote_expr_attno(const RemoteExprContext *context, Index rtindex,
+				  AttrNumber attnum, Oid *relid)
+{
+	Oid			own;
+
+	attnum = plan_single_attno(context->root, rtindex, attnum, &own);
+	*relid = context->stand_ins ? context->stand_ins[rtindex] : own;
+	if (*relid != own && attnum > 0)
+		attnum = get_attnum(*relid, get_attname(own, attnum, false));
+	return attnum;
+}
+
 /* ---- leaves ---- */
 
 static Node *
@@ -73,13 +86,10 @@ make_collate(Node *arg, Oid collation)
 
 /* $n for an expression that is evaluated here. */
 static Node *
-make_parameter(Node *expr, Rewrite *rewrite)
+make_param(Node *expr, RemoteExprContext *context)
 {
-	RemoteExprContext *context = rewrite->context;
-	Oid			collation = exprCollation(expr);
 	Param	   *param = makeNode(Param);
 	ListCell   *cell;
-	Node	   *cast;
 
 	param->paramkind = PARAM_EXTERN;
 	param->paramid = 1;
@@ -95,10 +105,50 @@ make_parameter(Node *expr, Rewrite *rewrite)
 	param->paramtypmod = -1;
 	param->paramcollid = get_typcollation(param->paramtype);
 	param->location = -1;
-	cast = (Node *) makeRelabelType((Expr *) param, param->paramtype, -1,
-									param->paramcollid,
+	return (Node *) param;
+}
+
+/*
+ * What stands for it where the shard only plans: the value, if it can be told
+ * already, or else (SELECT NULL), which is no value to a planner.
+ */
+static Node *
+make_guess(Node *expr, RemoteExprContext *context)
+{
+	Node	   *value = estimate_expression_value(context->root,
+												  copyObject(expr));
+	Query	   *query = makeNode(Query);
+	SubLink    *link = makeNode(SubLink);
+	Const	   *null;
+
+	if (value && IsA(value, Const))
+		return value;
+	null = makeNullConst(exprType(expr), -1, get_typcollation(exprType(expr)));
+	query->commandType = CMD_SELECT;
+	query->jointree = makeFromExpr(NIL, NULL);
+	query->targetList = list_make1(makeTargetEntry((Expr *) null, 1, NULL,
+												   false));
+	link->subLinkType = EXPR_SUBLINK;
+	link->subselect = (Node *) query;
+	link->location = -1;
+	return (Node *) link;
+}
+
+static Node *
+make_parameter(Node *expr, Rewrite *rewrite)
+{
+	RemoteExprContext *context = rewrite->context;
+	Oid			type = exprType(expr);
+	Oid			collation = exprCollation(expr);
+	Node	   *value;
+	Node	   *cast;
+
+	value = context->is_estimate ? make_guess(expr, context) :
+		make_param(expr, context);
+	cast = (Node *) makeRelabelType((Expr *) value, type, -1,
+									get_typcollation(type),
 									COERCE_EXPLICIT_CAST);
-	if (collation != param->paramcollid &&
+	if (collation != get_typcollation(type) &&
 		shippable_collation_is_portable(collation))
 		return make_collate(cast, collation);
 	return cast;
@@ -135,9 +185,8 @@ rewrite_var(Var *var, Rewrite *rewrite)
 	if (var->varattno != SelfItemPointerAttributeNumber)
 	{
 		Oid			relid;
-		AttrNumber	attnum = plan_single_attno(rewrite->context->root,
-											   var->varno, var->varattno,
-											   &relid);
+		AttrNumber	attnum = remote_expr_attno(rewrite->context, var->varno,
+											   var->varattno, &relid);
 
 		name = fdw_options_column_name(relid, attnum);
 	}

@@ -33,6 +33,10 @@ typedef struct RemoteExprContext
 	List	   *params;			/* what is sent as $1, $2, ...: the fdw_exprs
 								 * of the plan */
 	int			nest_level;		/* of settings, between begin and end; else 0 */
+	bool		is_estimate;	/* the text is to be planned only: there are
+								 * no parameters, but expressions instead */
+	const Oid  *stand_ins;		/* NULL, or for each range table index the
+								 * table to name in its place */
 } RemoteExprContext;
 
 /*
@@ -45,6 +49,14 @@ extern void remote_expr_end(RemoteExprContext *context);
 
 /* The number n of the alias rn of a table of the scope. */
 extern int	remote_expr_alias(const ShipScope *scope, Index rtindex);
+
+/*
+ * The column, and the foreign table it is in, to be named for a column of the
+ * query; with InvalidAttrNumber the table alone.
+ */
+extern AttrNumber remote_expr_attno(const RemoteExprContext *context,
+									Index rtindex, AttrNumber attnum,
+									Oid *relid);
 
 /* Appends the text of one expression, and to params what it needs. */
 extern void remote_expr_append(StringInfo buf, RemoteExprContext *context,

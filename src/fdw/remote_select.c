@@ -24,6 +24,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -87,9 +88,11 @@ append_exists(StringInfo buf, RemoteExprContext *context,
 static void
 append_table(StringInfo buf, RemoteExprContext *context, Index rtindex)
 {
-	Relation	rel = table_open(plan_single_relid(context->root, rtindex),
-								 NoLock);
+	Oid			relid;
+	Relation	rel;
 
+	(void) remote_expr_attno(context, rtindex, InvalidAttrNumber, &relid);
+	rel = table_open(relid, NoLock);
 	remote_sql_relation(buf, rel);
 	table_close(rel, NoLock);
 	appendStringInfo(buf, " r%d", remote_expr_alias(context->scope, rtindex));
@@ -164,7 +167,7 @@ append_column(StringInfo buf, RemoteExprContext *context, Index rtindex,
 {
 	Oid			relid;
 
-	attnum = plan_single_attno(context->root, rtindex, attnum, &relid);
+	attnum = remote_expr_attno(context, rtindex, attnum, &relid);
 	appendStringInfo(buf, "r%d.", remote_expr_alias(context->scope, rtindex));
 	remote_sql_column(buf, relid, attnum);
 }
@@ -364,6 +367,20 @@ remote_select_append_tail(StringInfo buf, RemoteExprContext *context,
 						is_single ? 0 :
 						remote_expr_alias(context->scope, lock->rtindex));
 	}
+}
+
+List *
+remote_select_tlist(const FdwRelInfo *info, const PathTarget *target,
+					List *local_exprs)
+{
+	List	   *vars;
+
+	if (info->is_grouped)
+		return info->tlist;
+	vars = pull_var_clause((Node *) target->exprs, PVC_RECURSE_PLACEHOLDERS);
+	vars = list_concat(vars, pull_var_clause((Node *) local_exprs,
+											 PVC_RECURSE_PLACEHOLDERS));
+	return add_to_flat_tlist(NIL, vars);
 }
 
 void

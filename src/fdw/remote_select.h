@@ -46,6 +46,13 @@ typedef struct RemoteLock
 } RemoteLock;
 
 /*
+ * What the statement has to return for a relation: groups, or the columns
+ * needed of the tables, also those in the expressions that are left to us.
+ */
+extern List *remote_select_tlist(const FdwRelInfo *info,
+								 const PathTarget *target, List *local_exprs);
+
+/*
  * The whole statement.  tlist are the TargetEntries to select: what a grouped
  * relation has, else Vars.
  */

@@ -43,11 +43,13 @@ use ShardCluster;
 
 use constant NSHARDS => 8;
 
-# Tables by name: partitions, and shards they are spread over.
+# Tables by name: partitions, shards they are spread over, and more options.
 my %table = (
-	t4 => [ 4, 4 ],
-	t8 => [ 8, 8 ],
-	t72 => [ 72, 8 ]);
+	t4 => [ 4, 4, '' ],
+	t8 => [ 8, 8, '' ],
+	t72 => [ 72, 8, '' ],
+	e8 => [ 8, 8, ", use_remote_estimate 'true'" ],
+	e72 => [ 72, 8, ", use_remote_estimate 'true'" ]);
 
 # What can be measured: the statements, which are run one by one in one
 # session and timed together; is_new has a new session each time.  There
@@ -58,6 +60,14 @@ my %case = (
 	'all of 4 shards' => { sql => ['SELECT sum(v) FROM t4'] },
 	'all of 8 shards' => { sql => ['SELECT sum(v) FROM t8'] },
 	'all of 8 shards, 72 partitions' => { sql => ['SELECT sum(v) FROM t72'] },
+	'EXPLAIN by key, remote estimates' =>
+	  { sql => ['EXPLAIN SELECT v FROM e8 WHERE k = 1'] },
+	'EXPLAIN of 8 shards, remote estimates' =>
+	  { sql => ['EXPLAIN SELECT v FROM e8'] },
+	'EXPLAIN of 8 shards, 72 partitions, remote estimates' =>
+	  { sql => ['EXPLAIN SELECT v FROM e72'] },
+	'EXPLAIN of a sum, 72 partitions, remote estimates' =>
+	  { sql => ['EXPLAIN SELECT sum(v) FROM e72'] },
 	'by key, new session' =>
 	  { sql => ['SELECT v FROM t8 WHERE k = 1'], is_new => 1 },
 	'all of 8 shards, new session' =>
@@ -91,6 +101,10 @@ sub cases
 		'all of 4 shards',
 		'all of 8 shards',
 		'all of 8 shards, 72 partitions',
+		'EXPLAIN by key, remote estimates',
+		'EXPLAIN of 8 shards, remote estimates',
+		'EXPLAIN of 8 shards, 72 partitions, remote estimates',
+		'EXPLAIN of a sum, 72 partitions, remote estimates',
 		'by key, new session',
 		'all of 8 shards, new session',
 		'UPDATE on 1 shard',
@@ -211,7 +225,7 @@ sub _create_local_tables
 	}
 	foreach my $name (sort keys %table)
 	{
-		my ($parts, $shards) = @{ $table{$name} };
+		my ($parts, $shards, $more) = @{ $table{$name} };
 		$cluster->sql("CREATE TABLE $schema.$name (k int, v int)"
 			  . ' PARTITION BY HASH (k)');
 		foreach my $part (0 .. $parts - 1)
@@ -221,7 +235,7 @@ sub _create_local_tables
 				  . " PARTITION OF $schema.$name FOR VALUES"
 				  . " WITH (MODULUS $parts, REMAINDER $part)"
 				  . " SERVER $server OPTIONS (schema_name 'public',"
-				  . " table_name '${name}_$part')");
+				  . " table_name '${name}_$part'$more)");
 		}
 	}
 	$self->_fill($schema) unless $self->{is_filled}++;
