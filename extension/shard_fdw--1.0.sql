@@ -55,6 +55,8 @@ CREATE TABLE @extschema@.commit_log (
 	users pg_catalog.oid[] NOT NULL,
 	branches pg_catalog.int4[] NOT NULL,
 	remote_xids pg_catalog.xid8[] NOT NULL,
+	systems pg_catalog.int8[] NOT NULL,
+	timelines pg_catalog.int4[] NOT NULL,
 	PRIMARY KEY (xid, token)
 ) WITH (
 	-- rows live for seconds: vacuum by number, often and at once, and never
@@ -83,6 +85,10 @@ COMMENT ON COLUMN @extschema@.commit_log.branches IS
 'branch number of each participant in the name of its prepared transaction';
 COMMENT ON COLUMN @extschema@.commit_log.remote_xids IS
 'transaction of each participant on its shard; 0 where not known';
+COMMENT ON COLUMN @extschema@.commit_log.systems IS
+'system identifier of the server that prepared it; 0 where not known';
+COMMENT ON COLUMN @extschema@.commit_log.timelines IS
+'timeline of that server at that time; 0 where not known';
 
 -- ---------------------------------------------------------------------------
 -- Connections

@@ -29,7 +29,7 @@ END $$;
 CREATE PROCEDURE test.log(xid xid8, token bigint, remote xid8) LANGUAGE sql AS $$
   INSERT INTO shard_fdw.commit_log
   SELECT xid, token, test.incarnation(), now(), ARRAY[oid], ARRAY[current_user::regrole::oid],
-    ARRAY[0], ARRAY[remote] FROM pg_foreign_server WHERE srvname = 'shard0' $$;
+    ARRAY[0], ARRAY[remote], ARRAY[0], ARRAY[0] FROM pg_foreign_server WHERE srvname = 'shard0' $$;
 -- the xid of a branch on its shard, which is this server
 CREATE FUNCTION test.remote_xid(gid text) RETURNS xid8 LANGUAGE sql AS $$
   SELECT transaction::text::xid8 FROM pg_prepared_xacts p WHERE p.gid = $1 $$;

@@ -79,19 +79,22 @@ check(const Rule *rules, int nrules, const char *facts, int outcome)
 
 /*
  * prepared, incarnation alive, running, logged, safe, remote committed,
- * remote known, remote in progress
+ * remote known, remote in progress, remote is another server, its history has
+ * branched
  */
 static const Rule branch_rules[] = {
-	{"--1-----", BRANCH_ACTION_WAIT, "C: never act against a live transaction"},
-	{"110-----", BRANCH_ACTION_WAIT, "F: nor against another incarnation's"},
-	{"1000----", BRANCH_ACTION_ROLLBACK, "A: ended and not logged is aborted"},
-	{"10010---", BRANCH_ACTION_WAIT, "B: a standby may still lose the decision"},
-	{"10011---", BRANCH_ACTION_COMMIT, "A: logged is committed"},
-	{"0-00----", BRANCH_ACTION_FORGET, "nothing there and nothing owed"},
-	{"0-01--0-", BRANCH_ACTION_ASK, "D: gone is not yet past"},
-	{"0-01-11-", BRANCH_ACTION_FORGET, "D: gone, and the shard says committed"},
-	{"0-01-010", BRANCH_ACTION_LOST, "D: gone, and the shard did not commit"},
-	{"0-01-011", BRANCH_ACTION_WAIT, "D: the shard has not ended it yet"}
+	{"--1-------", BRANCH_ACTION_WAIT, "C: never act against a live transaction"},
+	{"110-------", BRANCH_ACTION_WAIT, "F: nor against another incarnation's"},
+	{"1000------", BRANCH_ACTION_ROLLBACK, "A: ended and not logged is aborted"},
+	{"10010-----", BRANCH_ACTION_WAIT, "B: a standby may still lose the decision"},
+	{"10011-----", BRANCH_ACTION_COMMIT, "A: logged is committed"},
+	{"0-00------", BRANCH_ACTION_FORGET, "nothing there and nothing owed"},
+	{"0-01--0---", BRANCH_ACTION_ASK, "D: gone is not yet past"},
+	{"0-01--1-1-", BRANCH_ACTION_WAIT, "D: another server knows nothing of it"},
+	{"0-01-11-00", BRANCH_ACTION_FORGET, "D: gone, and the shard says committed"},
+	{"0-01-11-01", BRANCH_ACTION_LOST, "D: another one may have got its xid"},
+	{"0-01-0100-", BRANCH_ACTION_LOST, "D: gone, and the shard did not commit"},
+	{"0-01-0110-", BRANCH_ACTION_WAIT, "D: the shard has not ended it yet"}
 };
 
 static void
@@ -99,15 +102,15 @@ test_branch_action(void)
 {
 	int			combination;
 
-	for (combination = 0; combination < 256; combination++)
+	for (combination = 0; combination < 1024; combination++)
 	{
-		char text[	9];
+		char text[	11];
 		int			fact;
 		BranchFacts facts;
 
-		for (fact = 0; fact < 8; fact++)
+		for (fact = 0; fact < 10; fact++)
 			text[		fact] = (combination & (1 << fact)) ? '1' : '0';
-		text[		8] = '\0';
+		text[		10] = '\0';
 		facts.is_prepared = text[0] == '1';
 		facts.is_incarnation_alive = text[1] == '1';
 		facts.is_running = text[2] == '1';
@@ -116,6 +119,8 @@ test_branch_action(void)
 		facts.is_remote_committed = text[5] == '1';
 		facts.is_remote_known = text[6] == '1';
 		facts.is_remote_in_progress = text[7] == '1';
+		facts.is_remote_other_server = text[8] == '1';
+		facts.is_remote_branched = text[9] == '1';
 
 		check(branch_rules, lengthof(branch_rules), text,
 			  decision_branch_action(&facts));

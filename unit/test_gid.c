@@ -240,7 +240,8 @@ test_one_phase(void)
 		.server = 0,
 		.user = 7,
 		.remote_xid = PG_UINT64_MAX,
-		.start_time = UINT64CONST(1790000000123456)
+		.start_time = UINT64CONST(1790000000123456),
+		.system = UINT64CONST(7500000000000000001)
 	};
 	OnePhaseToken back;
 	char		buffer[GID_MAX_LENGTH + 1];
@@ -248,13 +249,13 @@ test_one_phase(void)
 
 	one_phase_token_format(&token, buffer);
 	ok(strcmp(buffer, "sfdw1p_0000000000000001_4294967295_0_7_"
-			  "18446744073709551615_1790000000123456") == 0,
+			  "18446744073709551615_1790000000123456_7500000000000000001") == 0,
 	   "a one-phase token is written as documented", buffer);
 	ok(one_phase_token_parse(buffer, &back) &&
 	   back.identity == token.identity && back.database == token.database &&
 	   back.server == token.server && back.user == token.user &&
 	   back.remote_xid == token.remote_xid &&
-	   back.start_time == token.start_time,
+	   back.start_time == token.start_time && back.system == token.system,
 	   "a one-phase token comes back", "");
 	ok(!gid_parse(buffer, &gid), "a one-phase token is no gid", "");
 	ok(!one_phase_token_parse(SAMPLE_TEXT, &back), "a gid is no one-phase token",

@@ -170,6 +170,12 @@ remote_conn_set_setup(RemoteConn *conn, const char *sql)
 	conn->setup_sql = MemoryContextStrdup(conn->context, sql);
 }
 
+const char *
+remote_conn_setup_answer(const RemoteConn *conn)
+{
+	return conn->setup_answer ? conn->setup_answer : "";
+}
+
 void
 remote_conn_open(RemoteConn *conn)
 {

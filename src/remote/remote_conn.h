@@ -57,6 +57,12 @@ extern RemoteConn *remote_conn_create(Oid userid, Oid serverid);
  */
 extern void remote_conn_set_setup(RemoteConn *conn, const char *sql);
 
+/*
+ * The first value that the session answered to it with; empty before it has
+ * answered.
+ */
+extern const char *remote_conn_setup_answer(const RemoteConn *conn);
+
 /* Begins to open it, if it is not open already.  Never waits, may raise. */
 extern void remote_conn_open(RemoteConn *conn);
 

@@ -117,6 +117,7 @@ struct RemoteConn
 	char	   *server_name;
 	RemoteOptions *options;
 	char	   *setup_sql;		/* see remote_conn_set_setup() */
+	char	   *setup_answer;	/* see remote_conn_setup_answer() */
 
 	RemoteConnState state;
 	dlist_node	connecting_node;	/* in the list of those CONNECTING */

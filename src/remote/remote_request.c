@@ -451,11 +451,22 @@ count_rows(RemoteRequest *request, const PGresult *pgres, int nrows)
 }
 
 static void
+note_setup_answer(RemoteConn *conn, const PGresult *pgres)
+{
+	if (conn->setup_answer)
+		pfree(conn->setup_answer);
+	conn->setup_answer = MemoryContextStrdup(conn->context,
+											 PQgetvalue(pgres, 0, 0));
+}
+
+static void
 receive_rows(RemoteRequest *request, PGresult *pgres)
 {
 	int			nrows = PQntuples(pgres);
 
 	count_rows(request, pgres, nrows);
+	if (request->is_vital && nrows > 0)
+		note_setup_answer(request->conn, pgres);
 	if (request->query.is_stream && nrows > 0 && !request->is_released)
 		remote_rows_add(request, pgres);
 	else if (request->is_released && request->observer == NULL)

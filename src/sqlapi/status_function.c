@@ -17,7 +17,8 @@
  * again, so "committed" may be another transaction's, while "aborted", "in
  * progress" and "not handed out yet" all mean that ours did not commit, since
  * a commit that was on disk would still be there.  So after a crash or restart
- * of the shard a commit is not provable, and the answer is "unknown".
+ * of the shard a commit is not provable, and the answer is "unknown".  What
+ * another server at the same address says is worth nothing either way.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -38,6 +39,7 @@
 #include "txn/gid.h"
 #include "txn/local_xact.h"
 #include "txn/recovery_catalog.h"
+#include "txn/shard_history.h"
 
 /* the least time a shard gets to answer */
 #define ASK_LIMIT_MS 10000
@@ -83,6 +85,8 @@ read_answers(const OnePhaseToken *token, RemoteRequest **requests)
 {
 	RemoteResult *server = remote_request_result(requests[0]);
 	RemoteResult *status = remote_request_result(requests[1]);
+	ShardHistory then = {0};
+	ShardHistory now;
 	bool		is_same_run;
 
 	if (remote_request_state(requests[0]) != REMOTE_REQUEST_DONE)
@@ -90,6 +94,10 @@ read_answers(const OnePhaseToken *token, RemoteRequest **requests)
 
 	/* a standby may not have heard of the transaction yet */
 	if (strcmp(remote_result_value(server, 0, 0), "t") == 0)
+		return "unknown";
+	then.system = token->system;
+	now = shard_history_parse(remote_result_value(server, 0, 2));
+	if (shard_history_is_other_server(&then, &now))
 		return "unknown";
 	is_same_run = strtoull(remote_result_value(server, 0, 1), NULL, 10) ==
 		token->start_time;
@@ -115,7 +123,8 @@ ask_shard(const OnePhaseToken *token, RemoteConn *conn)
 
 	requests[0] = remote_request_queue_sql(conn,
 										   "SELECT pg_catalog.pg_is_in_recovery(), "
-										   ONE_PHASE_START_TIME_SQL,
+										   ONE_PHASE_START_TIME_SQL ", "
+										   SHARD_HISTORY_SQL,
 										   0);
 	remote_request_queue_sync(conn);
 	requests[1] = remote_request_queue_sql(conn,

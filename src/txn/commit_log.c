@@ -62,7 +62,9 @@ enum
 	LOG_USERS,
 	LOG_BRANCHES,
 	LOG_REMOTE_XIDS,
-	LOG_NATTS = LOG_REMOTE_XIDS
+	LOG_SYSTEMS,
+	LOG_TIMELINES,
+	LOG_NATTS = LOG_TIMELINES
 };
 
 #define COORDINATOR_IDENTITY 1
@@ -257,6 +259,8 @@ form_row(const CommitLogEntry *entry, TupleDesc desc)
 	Datum	   *users = palloc(sizeof(Datum) * n);
 	Datum	   *branches = palloc(sizeof(Datum) * n);
 	Datum	   *remote_xids = palloc(sizeof(Datum) * n);
+	Datum	   *systems = palloc(sizeof(Datum) * n);
+	Datum	   *timelines = palloc(sizeof(Datum) * n);
 	Datum		values[LOG_NATTS];
 	bool		nulls[LOG_NATTS] = {false};
 	int			participant;
@@ -270,6 +274,8 @@ form_row(const CommitLogEntry *entry, TupleDesc desc)
 		branches[participant] = Int32GetDatum((int32) p->branch);
 		remote_xids[participant] =
 			FullTransactionIdGetDatum(FullTransactionIdFromU64(p->remote_xid));
+		systems[participant] = Int64GetDatum((int64) p->history.system);
+		timelines[participant] = Int32GetDatum((int32) p->history.timeline);
 	}
 	values[LOG_XID - 1] =
 		FullTransactionIdGetDatum(FullTransactionIdFromU64(entry->xid));
@@ -280,6 +286,8 @@ form_row(const CommitLogEntry *entry, TupleDesc desc)
 	values[LOG_USERS - 1] = build_array(users, n, OIDOID);
 	values[LOG_BRANCHES - 1] = build_array(branches, n, INT4OID);
 	values[LOG_REMOTE_XIDS - 1] = build_array(remote_xids, n, XID8OID);
+	values[LOG_SYSTEMS - 1] = build_array(systems, n, INT8OID);
+	values[LOG_TIMELINES - 1] = build_array(timelines, n, INT4OID);
 	return heap_form_tuple(desc, values, nulls);
 }
 
@@ -385,8 +393,13 @@ read_participants(HeapTuple tuple, TupleDesc desc, CommitLogEntry *entry)
 									   sizeof(int32), &n);
 	const uint64 *remote_xids = read_array(tuple, desc, LOG_REMOTE_XIDS,
 										   sizeof(uint64), &n);
+	const uint64 *systems = read_array(tuple, desc, LOG_SYSTEMS,
+									   sizeof(uint64), &n);
+	const uint32 *timelines = read_array(tuple, desc, LOG_TIMELINES,
+										 sizeof(uint32), &n);
 
-	if (!servers || !users || !branches || !remote_xids)
+	if (!servers || !users || !branches || !remote_xids || !systems ||
+		!timelines)
 		return false;
 	entry->nparticipants = n;
 	entry->participants = palloc(sizeof(CommitLogParticipant) * Max(n, 1));
@@ -398,6 +411,8 @@ read_participants(HeapTuple tuple, TupleDesc desc, CommitLogEntry *entry)
 		p->userid = users[participant];
 		p->branch = (uint32) branches[participant];
 		p->remote_xid = remote_xids[participant];
+		p->history.system = systems[participant];
+		p->history.timeline = timelines[participant];
 	}
 	return true;
 }
@@ -533,4 +548,22 @@ commit_log_delete(List *entries)
 	PopActiveSnapshot();
 	table_close(rel, NoLock);
 	return ndeleted;
+}
+
+bool
+commit_log_replace(const CommitLogEntry *entry)
+{
+	Relation	rel;
+	bool		is_replaced;
+
+	require_relations();
+	rel = table_open(cache.log, RowExclusiveLock);
+	PushActiveSnapshot(GetLatestSnapshot());
+	is_replaced = delete_row(rel, GetActiveSnapshot(), entry);
+	if (is_replaced)
+		CatalogTupleInsert(rel, form_row(entry, RelationGetDescr(rel)));
+	PopActiveSnapshot();
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+	return is_replaced;
 }

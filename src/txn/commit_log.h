@@ -26,12 +26,15 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 
+#include "txn/shard_history.h"
+
 typedef struct CommitLogParticipant
 {
 	Oid			serverid;
 	Oid			userid;			/* whose mapping was used */
 	uint32		branch;			/* number in the gid */
 	uint64		remote_xid;		/* full xid on the shard; 0 if not known */
+	ShardHistory history;		/* of the shard, when it prepared */
 } CommitLogParticipant;
 
 typedef struct CommitLogEntry
@@ -83,5 +86,11 @@ extern List *commit_log_list_with_uncommitted(void);
  * is deleting the same row.
  */
 extern int	commit_log_delete(List *entries);
+
+/*
+ * Writes the row of the same xid and token anew, as part of the current
+ * transaction; false when somebody else has deleted it or is about to.
+ */
+extern bool commit_log_replace(const CommitLogEntry *entry);
 
 #endif							/* SHARD_FDW_TXN_COMMIT_LOG_H */

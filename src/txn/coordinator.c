@@ -313,6 +313,7 @@ report_unknown_outcome(TxnBranch *branch)
 	token.user = remote_conn_userid(conn);
 	token.remote_xid = facts->xid;
 	token.start_time = facts->postmaster_start;
+	token.system = shard_history_parse(remote_conn_setup_answer(conn)).system;
 	one_phase_token_format(&token, text);
 	ereport(ERROR,
 			errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -510,6 +511,8 @@ write_log(void)
 		participant->userid = remote_conn_userid(branch_conn(branch));
 		participant->branch = position;
 		participant->remote_xid = branch_facts(branch)->xid;
+		participant->history =
+			shard_history_parse(remote_conn_setup_answer(branch_conn(branch)));
 	}
 	commit_log_insert(&entry);
 	current.is_log_written = true;

@@ -48,15 +48,19 @@ action_for_prepared(const BranchFacts *facts)
 
 /*
  * The shard no longer has the branch although the transaction committed.  Only
- * the shard itself can say whether that is success (D).
+ * the shard itself can say whether that is success (D), and only if the
+ * transaction id it speaks of is certain to be the branch's.
  */
 static BranchAction
 action_for_gone(const BranchFacts *facts)
 {
 	if (!facts->is_remote_known)
 		return BRANCH_ACTION_ASK;
+	if (facts->is_remote_other_server)
+		return BRANCH_ACTION_WAIT;
 	if (facts->is_remote_committed)
-		return BRANCH_ACTION_FORGET;
+		return facts->is_remote_branched ? BRANCH_ACTION_LOST :
+			BRANCH_ACTION_FORGET;
 	return facts->is_remote_in_progress ? BRANCH_ACTION_WAIT : BRANCH_ACTION_LOST;
 }
 

@@ -61,6 +61,11 @@ typedef struct BranchFacts
 	bool		is_remote_known;	/* the shard was asked for it */
 	bool		is_remote_in_progress;	/* it answered that the xid has not
 										 * ended yet */
+	bool		is_remote_other_server; /* who answered is not the server that
+										 * prepared */
+	bool		is_remote_branched; /* it has been failed over or restored
+									 * since, and may have handed the xid out
+									 * again */
 } BranchFacts;
 
 typedef enum BranchAction

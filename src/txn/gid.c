@@ -198,6 +198,7 @@ one_phase_token_format(const OnePhaseToken *token, char *buffer)
 	out = put_decimal(out, token->user);
 	out = put_decimal(out, token->remote_xid);
 	out = put_decimal(out, token->start_time);
+	out = put_decimal(out, token->system);
 	*out = '\0';
 }
 
@@ -211,5 +212,6 @@ one_phase_token_parse(const char *input, OnePhaseToken *token)
 		take_uint32(&input, &token->user) &&
 		take_decimal(&input, PG_UINT64_MAX, &token->remote_xid) &&
 		take_decimal(&input, PG_UINT64_MAX, &token->start_time) &&
+		take_decimal(&input, PG_UINT64_MAX, &token->system) &&
 		*input == '\0';
 }

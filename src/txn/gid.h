@@ -5,7 +5,7 @@
  *	  the outcome of a one-phase commit can be asked for.
  *
  *	  sfdw1_<identity>_<database>_<incarnation>_<xid>_<token>_<branch>_<server>_<user>
- *	  sfdw1p_<identity>_<database>_<server>_<user>_<remote xid>_<start time>
+ *	  sfdw1p_<identity>_<database>_<server>_<user>_<remote xid>_<start time>_<system>
  *
  * identity is the 64 random bits CREATE EXTENSION made for this coordinator
  * (16 hex digits), database the oid of the coordinator's database, incarnation
@@ -18,7 +18,8 @@
  *
  * A one-phase token names a transaction of the shard by its full xid there
  * and by the time since when the shard has run without a crash (microseconds
- * since 1970), which tells whether the xid can have been handed out again.
+ * since 1970), which tells whether the xid can have been handed out again, and
+ * by the system identifier of the server that has the xid.
  *
  * Both are recognised by parsing them completely, never by pattern (F).
  * Pure: includes c.h at most, allocates nothing, raises nothing.
@@ -62,6 +63,7 @@ typedef struct OnePhaseToken
 	uint32		user;
 	uint64		remote_xid;
 	uint64		start_time;
+	uint64		system;			/* 0: not known */
 } OnePhaseToken;
 
 /* Writes the name, at most GID_MAX_LENGTH bytes and a terminator. */

@@ -24,6 +24,7 @@
 #include "txn/commit_log.h"
 #include "txn/gid.h"
 #include "txn/incarnation.h"
+#include "txn/shard_history.h"
 
 /* microseconds between 1970 and the server's epoch */
 #define EPOCH_DIFFERENCE \
@@ -71,14 +72,15 @@ incarnation_adopt_sql(uint64 identity, uint64 incarnation)
 const char *
 incarnation_hold_sql(void)
 {
-	static char sql[128];
+	static char sql[512];
 	static uint64 identity;
 
 	if (sql[0] == '\0' || identity != commit_log_identity())
 	{
 		identity = commit_log_identity();
-		snprintf(sql, sizeof(sql), "%s",
-				 incarnation_adopt_sql(identity, incarnation_own()));
+		snprintf(sql, sizeof(sql), "SELECT " SHARD_HISTORY_SQL
+				 ", pg_catalog.pg_advisory_lock_shared(" INT64_FORMAT ")",
+				 lock_key(identity, incarnation_own()));
 	}
 	return sql;
 }

@@ -28,8 +28,8 @@ extern uint64 incarnation_own(void);
 
 /*
  * The statement that takes the lock in share mode, for
- * remote_conn_set_setup(); valid until the next call.  Raises where the
- * extension is not installed.
+ * remote_conn_set_setup(), and answers with SHARD_HISTORY_SQL; valid until
+ * the next call.  Raises where the extension is not installed.
  */
 extern const char *incarnation_hold_sql(void);
 

@@ -105,8 +105,8 @@ rebuild_memory(RecoveryRows *rows)
 }
 
 static void
-add_participant(RecoveryRows *rows, const CommitLogEntry *entry,
-				const CommitLogParticipant *who)
+add_participant(RecoveryRows *rows, CommitLogEntry *entry,
+				CommitLogParticipant *who)
 {
 	RecoveryParticipant *participant = &rows->participants[rows->nparticipants++];
 	ParticipantKey key;
@@ -189,6 +189,14 @@ recovery_rows_set_state(RecoveryParticipant *participant,
 	Assert(participant->state == PARTICIPANT_OPEN && state != PARTICIPANT_OPEN);
 	participant->state = state;
 	remember(participant);
+}
+
+void
+recovery_rows_set_history(RecoveryParticipant *participant,
+						  const ShardHistory *history)
+{
+	participant->who->history = *history;
+	commit_log_replace(participant->entry);
 }
 
 int

@@ -29,8 +29,8 @@ typedef enum ParticipantState
 
 typedef struct RecoveryParticipant
 {
-	const CommitLogEntry *entry;
-	const CommitLogParticipant *who;
+	CommitLogEntry *entry;
+	CommitLogParticipant *who;
 	ParticipantState state;
 	bool		is_prepared;	/* for the pass: its gid was in the list */
 } RecoveryParticipant;
@@ -54,5 +54,13 @@ extern void recovery_rows_set_state(RecoveryParticipant *participant,
 
 /* Deletes the rows all of whose participants are past; returns how many. */
 extern int	recovery_rows_trim(RecoveryRows *rows);
+
+/*
+ * The participant was seen prepared on a server that was failed over or
+ * restored since: what that one says of its transaction id counts from now on.
+ * Changes the row, too.
+ */
+extern void recovery_rows_set_history(RecoveryParticipant *participant,
+									  const ShardHistory *history);
 
 #endif							/* SHARD_FDW_TXN_RECOVERY_ROWS_H */

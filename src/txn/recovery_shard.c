@@ -40,11 +40,11 @@
 #include "txn/recovery_catalog.h"
 #include "txn/recovery_conn.h"
 #include "txn/recovery_presence.h"
+#include "txn/recovery_questions.h"
 #include "txn/recovery_shard.h"
 #include "txn/sync_rep.h"
 
-/* questions asked, and branches finished, in one pass */
-#define MAX_QUESTIONS 1000
+/* branches finished in one pass */
 #define MAX_BRANCHES 1000
 
 /* how often and how long to try for the lock, and to wait for a standby */
@@ -87,13 +87,6 @@ typedef struct BranchTask
 	bool		is_finished;	/* no longer prepared */
 } BranchTask;
 
-/* Has this participant, which is no longer prepared, committed? */
-typedef struct Question
-{
-	RecoveryParticipant *participant;
-	RemoteRequest *request;
-} Question;
-
 struct RecoveryShard
 {
 	ShardState	state;
@@ -114,7 +107,7 @@ struct RecoveryShard
 	TimestampTz next_try;
 	XLogRecPtr	decision_lsn;	/* all rows found are on disk up to here */
 	List	   *tasks;			/* of BranchTask */
-	List	   *questions;		/* of Question */
+	RecoveryQuestions *questions;
 	bool		has_more;		/* something is left for another pass */
 	bool		needs_presence; /* something is unsettled in the end */
 	bool		is_over;		/* it has come to its regular end */
@@ -465,6 +458,27 @@ must_await_standby(const RecoveryShard *shard)
 	return false;
 }
 
+/*
+ * What is prepared here has come along when the shard was failed over or
+ * restored, and its transaction id is still its own.  That has to be in the
+ * row before the branch is gone (D).
+ */
+static void
+note_histories(RecoveryShard *shard)
+{
+	ShardHistory now = shard_history_parse(remote_conn_setup_answer(shard->main));
+	ListCell   *cell;
+
+	foreach(cell, shard->tasks)
+	{
+		RecoveryParticipant *participant = ((BranchTask *) lfirst(cell))->participant;
+
+		if (participant &&
+			shard_history_has_branched(&participant->who->history, &now))
+			recovery_rows_set_history(participant, &now);
+	}
+}
+
 static void
 start_acting(RecoveryShard *shard)
 {
@@ -477,6 +491,7 @@ start_acting(RecoveryShard *shard)
 													  STANDBY_RETRY_MS);
 		return;
 	}
+	note_histories(shard);
 	foreach(cell, shard->tasks)
 	{
 		BranchTask *task = lfirst(cell);
@@ -544,67 +559,6 @@ finish_action(RecoveryShard *shard, BranchTask *task)
 
 /* ---- asking ---- */
 
-/*
- * The shard was failed over to a server that had not got the prepared
- * transaction, or somebody rolled it back by hand.  Nothing can be repaired
- * from here; it must not go unnoticed (D).
- */
-static void
-participant_is_lost(RecoveryShard *shard, RecoveryParticipant *participant,
-					const char *answer)
-{
-	char	   *incident;
-
-	recovery_rows_set_state(participant, PARTICIPANT_LOST);
-	incident = psprintf("branch %u of committed transaction " UINT64_FORMAT
-						" is no longer prepared, and the answer for its transaction "
-						UINT64_FORMAT " on the server is: %s",
-						participant->who->branch, participant->entry->xid,
-						participant->who->remote_xid, answer);
-	shard->report->incidents = lappend(shard->report->incidents, incident);
-}
-
-static void
-ask(RecoveryShard *shard, RecoveryParticipant *participant)
-{
-	Question   *question = palloc(sizeof(Question));
-	char	   *sql = psprintf("SELECT pg_catalog.pg_xact_status('" UINT64_FORMAT "'::pg_catalog.xid8)",
-							   participant->who->remote_xid);
-
-	question->participant = participant;
-	question->request = queue_segment(shard->main, sql);
-	shard->questions = lappend(shard->questions, question);
-}
-
-static void
-consider_participant(RecoveryShard *shard, RecoveryParticipant *participant)
-{
-	BranchFacts facts = {0};
-
-	facts.is_logged = true;
-	facts.is_running = local_xact_is_running(participant->entry->xid);
-	facts.is_remote_known = participant->who->remote_xid == 0;
-	switch (decision_branch_action(&facts))
-	{
-		case BRANCH_ACTION_WAIT:
-			shard->report->waiting++;
-			break;
-		case BRANCH_ACTION_ASK:
-			if (list_length(shard->questions) < MAX_QUESTIONS)
-				ask(shard, participant);
-			else
-				shard->has_more = true;
-			break;
-		case BRANCH_ACTION_LOST:
-			participant_is_lost(shard, participant, "never told");
-			break;
-		case BRANCH_ACTION_COMMIT:
-		case BRANCH_ACTION_ROLLBACK:
-		case BRANCH_ACTION_FORGET:
-			break;				/* not with these facts */
-	}
-}
-
 static void
 start_asking(RecoveryShard *shard)
 {
@@ -618,7 +572,8 @@ start_asking(RecoveryShard *shard)
 		RecoveryParticipant *participant = lfirst(cell);
 
 		if (!participant->is_prepared)
-			consider_participant(shard, participant);
+			recovery_questions_add(shard->questions, shard->main,
+								   participant);
 	}
 	change_state(shard, SHARD_ASKING);
 }
@@ -643,64 +598,6 @@ finish_acting(RecoveryShard *shard)
 			finish_action(shard, task);
 	}
 	start_asking(shard);
-}
-
-/*
- * Turns the shard's answer into facts; false when it is no answer.
- */
-static bool
-read_answer(RemoteRequest *request, BranchFacts *facts, const char **answer)
-{
-	RemoteResult *result = remote_request_result(request);
-
-	if (remote_request_state(request) == REMOTE_REQUEST_DONE)
-	{
-		*answer = remote_result_is_null(result, 0, 0) ? "too old to be known" :
-			remote_result_value(result, 0, 0);
-		facts->is_remote_committed = strcmp(*answer, "committed") == 0;
-		facts->is_remote_in_progress = strcmp(*answer, "in progress") == 0;
-		return true;
-	}
-	if (recovery_conn_sqlstate(request) == ERRCODE_INVALID_PARAMETER_VALUE)
-	{
-		/* the number has not been handed out there: it is another history */
-		*answer = remote_result_message(result);
-		return true;
-	}
-	return false;
-}
-
-static void
-finish_question(RecoveryShard *shard, Question *question)
-{
-	RecoveryParticipant *participant = question->participant;
-	BranchFacts facts = {0};
-	const char *answer;
-
-	facts.is_logged = true;
-	facts.is_remote_known = true;
-	if (!read_answer(question->request, &facts, &answer))
-	{
-		note_failure(shard, question->request);
-		return;
-	}
-	switch (decision_branch_action(&facts))
-	{
-		case BRANCH_ACTION_FORGET:
-			recovery_rows_set_state(participant, PARTICIPANT_PAST);
-			break;
-		case BRANCH_ACTION_LOST:
-			participant_is_lost(shard, participant, answer);
-			break;
-		case BRANCH_ACTION_WAIT:
-			shard->report->waiting++;
-			shard->has_more = true;
-			break;
-		case BRANCH_ACTION_ASK:
-		case BRANCH_ACTION_COMMIT:
-		case BRANCH_ACTION_ROLLBACK:
-			break;				/* not with these facts */
-	}
 }
 
 /*
@@ -748,26 +645,14 @@ start_unlocking(RecoveryShard *shard)
 static void
 finish_asking(RecoveryShard *shard)
 {
-	ListCell   *cell;
-
-	foreach(cell, shard->questions)
-	{
-		if (!remote_request_is_final(((Question *) lfirst(cell))->request))
-			return;
-	}
-	foreach(cell, shard->questions)
-	{
-		Question   *question = lfirst(cell);
-
-		finish_question(shard, question);
-		remote_request_release(question->request);
-	}
-	if (shard->looks_only)
-	{
-		change_state(shard, SHARD_FINISHED);
+	if (!recovery_questions_is_answered(shard->questions))
 		return;
-	}
-	start_unlocking(shard);
+	if (recovery_questions_finish(shard->questions))
+		shard->has_more = true;
+	if (shard->looks_only)
+		change_state(shard, SHARD_FINISHED);
+	else
+		start_unlocking(shard);
 }
 
 /* ---- the machine ---- */
@@ -786,6 +671,7 @@ recovery_shard_create(Oid serverid, uint64 identity, RecoveryRows *rows,
 	shard->fence = incarnation_fence_create(identity);
 	shard->rows = rows;
 	shard->looks_only = looks_only;
+	shard->questions = recovery_questions_create(shard->report);
 	shard->users = recovery_catalog_users(serverid);
 	if (shard->users == NIL &&
 		recovery_rows_on_server(rows, serverid, PARTICIPANT_OPEN) != NIL)

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * recovery_questions.h
+ *	  What has become, on its shard, of a branch of a committed transaction
+ *	  that is not prepared there any more (D)?
+ *
+ * Part of a recovery pass over one shard: the questions are queued together,
+ * nothing here waits, and what the answers mean goes into the pass's report
+ * and the participants' states.  Memory is that of the pass.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_TXN_RECOVERY_QUESTIONS_H
+#define SHARD_FDW_TXN_RECOVERY_QUESTIONS_H
+
+#include "remote/remote_request.h"
+#include "txn/recovery.h"
+#include "txn/recovery_rows.h"
+
+typedef struct RecoveryQuestions RecoveryQuestions;
+
+/* On whose connection to ask comes with the first question. */
+extern RecoveryQuestions *recovery_questions_create(RecoveryReport *report);
+
+/*
+ * Decides about the participant, or asks for it.
+ */
+extern void recovery_questions_add(RecoveryQuestions *questions,
+								   RemoteConn *conn,
+								   RecoveryParticipant *participant);
+
+/* Is nothing left to wait for? */
+extern bool recovery_questions_is_answered(const RecoveryQuestions *questions);
+
+/*
+ * Acts on the answers; true when something is left for another pass.
+ */
+extern bool recovery_questions_finish(RecoveryQuestions *questions);
+
+#endif							/* SHARD_FDW_TXN_RECOVERY_QUESTIONS_H */
