@@ -39,20 +39,27 @@ use constant VICTIM => 1;
 
 # limits in seconds; the machine may be busy
 use constant {
-	ANSWER_LIMIT => 15,
-	CANCEL_LIMIT => 2,
+	ANSWER_LIMIT => 10,
+	CANCEL_LIMIT => 1,
 	SETTLE_LIMIT => 10,
+	SESSION_LIMIT => 5,
 };
 
-my @writing =
-  qw(two three reader local savepoint procedure user_prepare single);
-my @two_phase = qw(two three reader local savepoint procedure user_prepare);
+my @two_phase = qw(two three reader local savepoint procedure user_prepare
+  user_rollback);
+my @one_phase = qw(single single_reader single_savepoint single_procedure);
+my @writing = (@two_phase, 'single');
 
 # The messages of doc/commit-protocol.md: how the relay knows them, and the
 # transactions in which they are sent.
 my @messages = (
 	{ name => 'connect', on => 'connect', shapes => [qw(two single)] },
 	{ name => 'startup', on => 'startup', shapes => [qw(two single)] },
+	{
+		name => 'lock of the incarnation',
+		match => 'pg_advisory_lock_shared',
+		shapes => [qw(two single copy)],
+	},
 	{ name => 'BEGIN', match => '^BEGIN', shapes => \@writing },
 	{ name => 'statement', match => '^UPDATE', shapes => \@writing },
 	{
@@ -82,15 +89,42 @@ my @messages = (
 	{
 		name => 'ROLLBACK PREPARED',
 		match => '^ROLLBACK PREPARED',
-		shapes => [qw(refused refused_three refused_local)],
+		shapes => [
+			qw(refused refused_three refused_local refused_savepoint
+			  refused_procedure refused_user)
+		],
 	},
 	{ name => 'ROLLBACK', match => '^ROLLBACK$', shapes => ['rollback'] },
-	{ name => 'COMMIT (one-phase)', match => '^COMMIT$', shapes => ['single'] },
+	{
+		name => 'COMMIT (one-phase)',
+		match => '^COMMIT$',
+		shapes => \@one_phase,
+	},
 	{
 		name => 'COMMIT (reader)',
 		match => '^COMMIT$',
 		route => 2,
 		shapes => ['reader'],
+	},
+	{
+		name => 'connect (recovery)',
+		on => 'connect',
+		nth => 2,
+		shapes => [qw(lost_commit lost_prepare)],
+		is_recovery => 1,
+	},
+	{
+		name => 'startup (recovery)',
+		on => 'startup',
+		nth => 2,
+		shapes => [qw(lost_commit lost_prepare)],
+		is_recovery => 1,
+	},
+	{
+		name => 'lock (recovery)',
+		match => 'pg_try_advisory_lock',
+		shapes => [qw(lost_commit lost_prepare)],
+		is_recovery => 1,
 	},
 	{
 		name => 'list (recovery)',
@@ -102,19 +136,25 @@ my @messages = (
 		name => 'COMMIT PREPARED (recovery)',
 		match => '^COMMIT PREPARED',
 		nth => 2,
-		shapes => ['lost_commit'],
+		shapes => [qw(lost_commit lost_commit_three lost_commit_local)],
 		is_recovery => 1,
 	},
 	{
 		name => 'ROLLBACK PREPARED (recovery)',
 		match => '^ROLLBACK PREPARED',
-		shapes => ['lost_prepare'],
+		shapes => [qw(lost_prepare lost_prepare_three lost_prepare_local)],
 		is_recovery => 1,
 	},
 	{
 		name => 'question for the state (recovery)',
 		match => 'pg_xact_status',
-		shapes => ['lost_answer'],
+		shapes => [qw(lost_answer lost_answer_three)],
+		is_recovery => 1,
+	},
+	{
+		name => 'unlock (recovery)',
+		match => 'pg_advisory_unlock',
+		shapes => [qw(lost_commit lost_prepare)],
 		is_recovery => 1,
 	});
 
@@ -167,7 +207,7 @@ sub _case
 		  . ": $fault ($shape)");
 
 	$case{skip} = 'has no answer of its own'
-	  if $side eq 'answer' && $message->{name} =~ /^(connect|COPY .*)$/;
+	  if $side eq 'answer' && $message->{name} =~ /^(connect\b|COPY )/;
 	$case{skip} = 'does not apply to recovery'
 	  if $message->{is_recovery} && $fault eq 'statement_timeout';
 	return \%case;
@@ -267,16 +307,21 @@ sub _statements
 
 	$self->{expected} = {};
 	$self->{copied} = 0;
-	if ($shape eq 'procedure')
+	if ($shape =~ /procedure/)
 	{
-		$self->_update(0, -10);
-		$self->_update(1, 10);
-		return 'CALL move(' . join(', ', map { $cluster->id($_) } 0, 1) . ')';
+		my @at = $shape =~ /^single/ ? ([ 1, 0 ], [ 1, 1 ]) : ([ 0, 0 ], [ 1, 0 ]);
+		$self->_update($at[0][0], -10, $at[0][1]);
+		$self->_update($at[1][0], 10, $at[1][1]);
+		return 'CALL move(' . join(', ', map { $cluster->id(@$_) } @at) . ')';
 	}
-	if ($shape eq 'single')
+	if ($shape =~ /^single/)
 	{
-		return ('BEGIN', $self->_update(1, -10, 0), $self->_update(1, 10, 1),
-			'COMMIT');
+		my @sql = ('BEGIN', $self->_update(1, -10, 0));
+		push @sql, 'SELECT count(*) FROM accounts_2' if $shape =~ /reader/;
+		push @sql, 'SAVEPOINT a' if $shape =~ /savepoint/;
+		push @sql, $self->_update(1, 10, 1);
+		push @sql, 'RELEASE a' if $shape =~ /savepoint/;
+		return (@sql, 'COMMIT');
 	}
 	if ($shape eq 'copy')
 	{
@@ -290,19 +335,20 @@ sub _statements
 	my $is_three = $shape =~ /three/;
 	my @sql = ('BEGIN');
 	push @sql, "INSERT INTO local_note VALUES ($tx)" if $shape =~ /local/;
-	push @sql, 'SELECT count(*) FROM accounts_2' if $shape eq 'reader';
+	push @sql, 'SELECT count(*) FROM accounts_2' if $shape =~ /reader/;
 	push @sql, $self->_update(0, $is_three ? -20 : -10);
 	push @sql, 'SAVEPOINT a',
 	  'UPDATE accounts SET balance = 0 WHERE id = ' . $cluster->id(1, 2),
 	  'ROLLBACK TO a', 'SAVEPOINT b'
-	  if $shape eq 'savepoint';
+	  if $shape =~ /savepoint/;
 	push @sql, $self->_update(1, 10);
 	push @sql, 'RELEASE b',
 	  'SELECT balance FROM accounts WHERE id = ' . $cluster->id(1)
-	  if $shape eq 'savepoint';
+	  if $shape =~ /savepoint/;
 	push @sql, $self->_update(2, 10) if $is_three;
-	return (@sql, "PREPARE TRANSACTION 'user_$tx'", "COMMIT PREPARED 'user_$tx'")
-	  if $shape eq 'user_prepare';
+	return (@sql, "PREPARE TRANSACTION 'user_$tx'",
+		($shape =~ /rollback/ ? 'ROLLBACK' : 'COMMIT') . " PREPARED 'user_$tx'")
+	  if $shape =~ /user/;
 	return (@sql, $shape eq 'rollback' ? 'ROLLBACK' : 'COMMIT');
 }
 
@@ -439,12 +485,15 @@ sub run
 	my $rule = $self->_set_rules($case);
 	my $told = $self->_drive($case, $rule, @sql);
 
+	$self->_look_into_doubt if $self->{is_broken};
 	$cluster->relay->clear;
 	$cluster->relay->heal;
 	$told = $self->_finish_user_prepared($told)
-	  if $case->{shape} eq 'user_prepare';
+	  if $case->{shape} =~ /user/;
 	$self->_judge($case, $told);
 	$self->{session}->close;
+	$self->_judge_sessions;
+	$self->_judge_logs;
 	return {
 		is_reached => $self->{is_broken},
 		problems => $self->{problems},
@@ -464,7 +513,7 @@ sub _set_rules
 	my ($self, $case) = @_;
 	my $relay = $self->{cluster}->relay;
 	my $message = $case->{message};
-	my $prelude = $prelude{ $case->{shape} };
+	my ($prelude) = map { $prelude{$_} } $case->{shape} =~ /^(lost_[a-z]+)/;
 	my %on = $message->{on} ? (on => $message->{on}) : ();
 	my %match = $message->{match} ? (match => $message->{match}) : ();
 
@@ -500,7 +549,7 @@ sub _drive
 	$self->{is_broken} = 0;
 	foreach my $sql (@sql)
 	{
-		$is_last = $sql =~ /^(COMMIT|PREPARE|CALL)/;
+		$is_last = $sql =~ /^(COMMIT|ROLLBACK PREPARED|PREPARE|CALL)/;
 		$session->send($sql);
 		$self->{cluster}->wait_until(
 			sub { $session->is_done(0.01) || $self->_is_due($rule) },
@@ -562,9 +611,9 @@ sub _answer_in_time
 	}
 	my $answer = $session->finish(60);
 	my $took = time() - $start;
-	$self->_problem(sprintf('cancel took %.1f s', $took))
+	$self->_problem(sprintf('%s took %.1f s', $case->{fault}, $took))
 	  if $self->{is_broken}
-	  && $case->{fault} eq 'cancel'
+	  && $case->{fault} =~ /^(cancel|terminate)$/
 	  && $message !~ /^(COMMIT|ROLLBACK)|recovery/
 	  && $took > CANCEL_LIMIT;
 	return $answer;
@@ -578,13 +627,15 @@ sub _finish_user_prepared
 	my $gid = "user_$self->{number}";
 	my $is_prepared = $cluster->sql(
 		"SELECT count(*) FROM pg_prepared_xacts WHERE gid = '$gid'");
-	my $is_decided = $self->{answer}{sql} =~ /^COMMIT PREPARED/;
+	my $sql = $self->{answer}{sql};
+	my $is_decided = $sql =~ /^COMMIT PREPARED/;
+	my $is_given_up = $sql =~ /^ROLLBACK PREPARED/;
 
 	if ($is_prepared)
 	{
 		my $how = $is_decided ? 'COMMIT' : 'ROLLBACK';
 		$self->_problem('prepared in spite of the error')
-		  if !$is_decided && $told eq 'aborted';
+		  if !$is_decided && !$is_given_up && $told eq 'aborted';
 		my ($sqlstate, $message) = $cluster->sql_err("$how PREPARED '$gid'");
 		$self->_problem("$how PREPARED: $sqlstate $message")
 		  if $sqlstate ne '00000';
@@ -593,6 +644,90 @@ sub _finish_user_prepared
 }
 
 # ---- oracles ----
+
+# While the fault lasts the view has what is prepared on the shards, unless it
+# says that it cannot reach one.  What it says of the outcome is kept and
+# compared with it in the end.
+sub _look_into_doubt
+{
+	my ($self) = @_;
+	my $cluster = $self->{cluster};
+	my %before = map { $_ => 1 } $cluster->prepared;
+	my @rows = $cluster->in_doubt;
+	my %is_seen = map { ("$_->{server} " . ($_->{gid} // '')) => 1 } @rows;
+
+	foreach my $branch (grep { $before{$_} && / sfdw1_/ } $cluster->prepared)
+	{
+		my ($server) = split(/ /, $branch);
+		next if $is_seen{$branch};
+		next if grep { $_->{server} eq $server && $_->{state} eq 'not reachable' }
+		  @rows;
+		$self->_problem("in_doubt does not have $branch");
+	}
+	$self->{said} = { map { $_->{state} => 1 } @rows };
+	return;
+}
+
+sub _judge_what_was_said
+{
+	my ($self, $outcome) = @_;
+	my $said = delete $self->{said} // {};
+
+	$self->_problem("$outcome, but in_doubt said: commit pending")
+	  if $said->{'commit pending'} && $outcome ne 'all';
+	$self->_problem("$outcome, but in_doubt said: abort pending")
+	  if $said->{'abort pending'} && $outcome ne 'none';
+	$self->_problem('in_doubt said: lost') if $said->{lost};
+	return;
+}
+
+# With the client gone, no session on a shard is at work or in a transaction,
+# and none holds or waits for locks but the worker's, which holds its own.
+sub _judge_sessions
+{
+	my ($self) = @_;
+	my $cluster = $self->{cluster};
+
+	foreach my $n (0 .. $cluster->nshards - 1)
+	{
+		my $left;
+		my $sql = 'SELECT pid, state, query, (SELECT count(*) FROM pg_locks l'
+		  . " WHERE l.pid = a.pid AND locktype <> 'advisory')"
+		  . ' FROM pg_stat_activity a'
+		  . " WHERE backend_type = 'client backend'"
+		  . " AND application_name <> 'shard_session'"
+		  . " AND (state IS DISTINCT FROM 'idle' OR EXISTS (SELECT FROM"
+		  . ' pg_locks l WHERE l.pid = a.pid AND'
+		  . " (NOT granted OR locktype <> 'advisory')))";
+		$cluster->wait_until(
+			sub { ($left = $cluster->shard_sql($n, $sql)) eq '' },
+			SESSION_LIMIT);
+		$self->_problem("shard $n: left: $left") if $left ne '';
+	}
+	return;
+}
+
+# What the servers have logged since the last case.
+sub _judge_logs
+{
+	my ($self) = @_;
+	my $cluster = $self->{cluster};
+
+	foreach my $node ($cluster->coordinator,
+		map { $cluster->shard($_) } 0 .. $cluster->nshards - 1)
+	{
+		open(my $fh, '<', $node->logfile) or next;
+		seek($fh, $self->{log_position}{ $node->name } // 0, 0);
+		while (my $line = <$fh>)
+		{
+			$self->_problem($node->name . ": $line")
+			  if $line =~ /PANIC|TRAP:|terminated by signal (?!9\b)
+				  |\bleak|stack\ depth/x;
+		}
+		$self->{log_position}{ $node->name } = tell($fh);
+	}
+	return;
+}
 
 sub _judge
 {
@@ -624,6 +759,7 @@ sub _judge
 		$told eq 'unknown' ? 5 : 0);
 	$self->_problem("$outcome, but the client was told: $told")
 	  if $outcome !~ $expected{$told};
+	$self->_judge_what_was_said($outcome);
 	$self->_judge_status($outcome) if $answer->sqlstate eq '08007';
 	$self->_judge_session;
 	foreach my $n (0 .. $cluster->nshards - 1)
