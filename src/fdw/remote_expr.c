@@ -17,6 +17,9 @@
  * - The syntactic identity of a Var, which names an alias of the user's query,
  *	 is cleared.
  * - Parameters get a cast, as nothing else tells the shard their type.
+ * - A constant beside a column of its own type loses its cast: the shard gives
+ *	 it the column's type, which may be another there (an enum declared as text
+ *	 here, say).
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -270,6 +273,68 @@ rewrite_relabel(RelabelType *relabel, Rewrite *rewrite)
 	return make_collate((Node *) result, wanted);
 }
 
+/* ---- constants ---- */
+
+/* A column, perhaps with a cast that is not printed. */
+static bool
+is_plain_column(Node *node)
+{
+	if (IsA(node, RelabelType) &&
+		((RelabelType *) node)->relabelformat == COERCE_IMPLICIT_CAST)
+		node = (Node *) ((RelabelType *) node)->arg;
+	return IsA(node, Var);
+}
+
+/*
+ * The constant as a literal without a type, if it is one that the parser
+ * gives the wanted type when it stands beside a column of the column's type.
+ */
+static Node *
+untyped_literal(Node *node, Oid wanted, Oid column_type)
+{
+	Const	   *constant = (Const *) node;
+	Oid			output;
+	bool		is_varlena;
+
+	if (!IsA(node, Const) || constant->constisnull ||
+		constant->consttype != wanted || type_is_rowtype(column_type) ||
+		wanted == INT4OID || wanted == BOOLOID)
+		return node;
+	getTypeOutputInfo(wanted, &output, &is_varlena);
+	return (Node *) makeConst(UNKNOWNOID, -1, InvalidOid, -2,
+							  CStringGetDatum(OidOutputFunctionCall(output,
+																	constant->constvalue)),
+							  false, false);
+}
+
+static void
+untype_operand(Node *node)
+{
+	List	   *args = node_args(node);
+	Node	   *left;
+	Node	   *right;
+	Oid			type;
+
+	if ((!IsA(node, OpExpr) && !IsA(node, ScalarArrayOpExpr)) ||
+		list_length(args) != 2)
+		return;
+	left = linitial(args);
+	right = lsecond(args);
+	if (is_plain_column(left))
+	{
+		type = exprType(left);
+		lsecond(args) = untyped_literal(right,
+										IsA(node, OpExpr) ? type :
+										get_array_type(type),
+										type);
+	}
+	else if (IsA(node, OpExpr) && is_plain_column(right))
+	{
+		type = exprType(right);
+		linitial(args) = untyped_literal(left, type, type);
+	}
+}
+
 /* ---- conditional expressions ---- */
 
 static Node *
@@ -342,6 +407,7 @@ rewrite_call(Node *node, Rewrite *rewrite)
 	Node	   *result = expression_tree_mutator(node, rewrite_node, rewrite);
 
 	force_input_collation(node_args(result), exprInputCollation(result));
+	untype_operand(result);
 	return result;
 }
 
@@ -468,9 +534,9 @@ remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 	rewrite.context = context;
 	rewrite.ntables = bms_num_members(context->scope->relids);
 	rewrite.columns = palloc0(sizeof(List *) * rewrite.ntables);
-	expr = rewrite_node(expr, &rewrite);
 	if (!is_begun)
 		remote_expr_begin(context);
+	expr = rewrite_node(expr, &rewrite);
 	text = deparse_expression(expr, make_deparse_context(&rewrite),
 							  true, false);
 
