@@ -78,14 +78,28 @@
 
 /* delegated Kerberos credentials are an alternative; until 15 is gone */
 #if PG_VERSION_NUM >= 160000
+#define compat_connection_used_gssapi(pg) PQconnectionUsedGSSAPI(pg)
 #define COMPAT_PASSWORD_REQUIRED \
 	"password or GSSAPI delegated credentials required"
 #define COMPAT_PASSWORD_UNUSED \
 	"Non-superuser cannot connect if the server does not request a password or use GSSAPI with delegated credentials."
 #else
+#define compat_connection_used_gssapi(pg) ((void) (pg), false)
 #define COMPAT_PASSWORD_REQUIRED "password is required"
 #define COMPAT_PASSWORD_UNUSED \
 	"Non-superuser cannot connect if the server does not request a password."
+#endif
+
+/* and so are the keys of the client's SCRAM authentication; until 17 is gone */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_PASSWORD_MISSING \
+	"Non-superusers must delegate GSSAPI credentials, provide a password, or enable SCRAM pass-through in user mapping."
+#elif PG_VERSION_NUM >= 160000
+#define COMPAT_PASSWORD_MISSING \
+	"Non-superusers must delegate GSSAPI credentials or provide a password in the user mapping."
+#else
+#define COMPAT_PASSWORD_MISSING \
+	"Non-superusers must provide a password in the user mapping."
 #endif
 
 #endif							/* SHARD_FDW_BASE_COMPAT_H */

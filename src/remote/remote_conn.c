@@ -204,10 +204,21 @@ remote_conn_open(RemoteConn *conn)
 						 NULL);
 }
 
+/*
+ * Has the connection come up on credentials of the user's own?
+ */
+static bool
+used_own_credentials(const RemoteConn *conn)
+{
+	return PQconnectionUsedPassword(conn->pg) ||
+		(conn->options->may_use_delegated &&
+		 compat_connection_used_gssapi(conn->pg));
+}
+
 static void
 connection_is_up(RemoteConn *conn)
 {
-	if (conn->options->needs_own_password && !PQconnectionUsedPassword(conn->pg))
+	if (conn->options->needs_own_password && !used_own_credentials(conn))
 	{
 		remote_conn_fail(conn, ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED,
 						 COMPAT_PASSWORD_REQUIRED,

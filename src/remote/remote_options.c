@@ -6,8 +6,10 @@
  *	  own credentials.
  *
  * The rules: somebody who is not a superuser connects only with a password
- * from his own user mapping, and after connecting it is checked that the
- * shard really asked for one (remote_conn.c).  Otherwise the shard might have
+ * from his own user mapping, or with what his client has lent to this session
+ * (the keys of its SCRAM authentication where use_scram_passthrough is on,
+ * delegated Kerberos credentials), and after connecting it is checked that
+ * the shard really asked for it (remote_conn.c).  Otherwise the shard might have
  * let the operating system user of this server in, by trust, peer, ident, a
  * client certificate, Kerberos or a password file.  A superuser can lift that
  * for one mapping with password_required = false.
@@ -25,6 +27,7 @@
 
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
+#include "common/base64.h"
 #include "libpq-fe.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -34,6 +37,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "base/compat_port.h"
 #include "base/settings.h"
 #include "remote/remote_options.h"
 
@@ -183,17 +187,31 @@ needs_own_password(const UserMapping *user)
 	return find_bool_option(user->options, "password_required", true);
 }
 
+static bool
+find_keyword(const RemoteOptions *options, const char *keyword)
+{
+	int			position;
+
+	for (position = 0; options->keywords[position]; position++)
+	{
+		if (strcmp(options->keywords[position], keyword) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void
-check_own_password(const UserMapping *user)
+check_own_password(const RemoteOptions *options, const UserMapping *user)
 {
 	const char *password = find_option(user->options, "password");
 
-	if (password && password[0] != '\0')
+	if ((password && password[0] != '\0') || options->may_use_delegated ||
+		find_keyword(options, "scram_client_key"))
 		return;
 	ereport(ERROR,
 			errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
 			errmsg(COMPAT_PASSWORD_REQUIRED),
-			errdetail("Non-superusers must provide a password in the user mapping."));
+			errdetail(COMPAT_PASSWORD_MISSING));
 }
 
 char *
@@ -279,6 +297,45 @@ add_libpq_options(KeywordList *list, List *options)
 	}
 }
 
+static bool
+uses_scram_passthrough(const ForeignServer *server, const UserMapping *user)
+{
+	return find_bool_option(user->options, "use_scram_passthrough",
+							find_bool_option(server->options,
+											 "use_scram_passthrough", false));
+}
+
+static const char *
+base64(const uint8 *bytes, int length)
+{
+	int			size = pg_b64_enc_len(length);
+	char	   *text = palloc(size + 1);
+	int			used = pg_b64_encode((const void *) bytes, length, text, size);
+
+	if (used < 0)
+		elog(ERROR, "could not encode a SCRAM key");
+	text[		used] = '\0';
+	return text;
+}
+
+/*
+ * The keys that the client's authentication has left in this session.  The
+ * shard must ask for nothing but SCRAM: it could be made to let us in without.
+ */
+static void
+add_scram_keys(KeywordList *list)
+{
+	const uint8 *client_key;
+	const uint8 *server_key;
+	int			length;
+
+	if (!compat_get_scram_keys(&client_key, &server_key, &length))
+		return;
+	add_keyword(list, "scram_client_key", base64(client_key, length));
+	add_keyword(list, "scram_server_key", base64(server_key, length));
+	add_keyword(list, "require_auth", "scram-sha-256");
+}
+
 /*
  * libpq leaves connect_timeout to whoever connects without blocking.  As in
  * libpq, less than 2 seconds counts as 2 and 0 means no limit; ours is then
@@ -306,14 +363,10 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 	if (setting_application_name && setting_application_name[0])
 		application = setting_application_name;
 	max_keywords = list_length(server->options) +
-		list_length(user->options) + 9;
+		list_length(user->options) + 12;
 	list.options = palloc0(sizeof(RemoteOptions));
 	list.options->keywords = palloc0(sizeof(char *) * max_keywords);
 	list.options->values = palloc0(sizeof(char *) * max_keywords);
-
-	list.options->needs_own_password = needs_own_password(user);
-	if (list.options->needs_own_password)
-		check_own_password(user);
 
 	/* a host that vanished is noticed; the server's options override these */
 	add_keyword(&list, "keepalives_idle", "30");
@@ -330,6 +383,13 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 				user_options ? psprintf("%s %s", user_options, session_settings) :
 				session_settings);
 
+	if (uses_scram_passthrough(server, user))
+		add_scram_keys(&list);
+
+	list.options->may_use_delegated = compat_has_delegated_credentials();
+	list.options->needs_own_password = needs_own_password(user);
+	if (list.options->needs_own_password)
+		check_own_password(list.options, user);
 	list.options->connect_timeout_ms = connect_timeout_ms(server);
 	list.options->keep_connection =
 		find_bool_option(server->options, "keep_connections", true);

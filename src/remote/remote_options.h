@@ -40,6 +40,8 @@ typedef struct RemoteOptions
 	bool		needs_own_password; /* the user must not connect on the
 									 * server's credentials: check after
 									 * connecting that a password was used */
+	bool		may_use_delegated;	/* Kerberos credentials that the client
+									 * has delegated are as good */
 } RemoteOptions;
 
 /*
