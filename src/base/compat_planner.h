@@ -161,8 +161,10 @@ compat_ec_members(EquivalenceClass *ec, Relids child_relids)
 #if PG_VERSION_NUM >= 180000
 #define compat_var_is_plain(var_) \
 	((var_)->varreturningtype == VAR_RETURNING_DEFAULT)
+#define compat_var_is_old(var_) ((var_)->varreturningtype == VAR_RETURNING_OLD)
 #else
 #define compat_var_is_plain(var_) true
+#define compat_var_is_old(var_) false
 #endif
 
 #endif							/* SHARD_FDW_BASE_COMPAT_PLANNER_H */

@@ -117,7 +117,7 @@ init_rows(BulkWriter *writer)
 							   MAX_PARAMS / writer->ncolumns), 1);
 	writer->format = copy_format_create(target->rel, target->attrs,
 										target->params);
-	if (target->ignores_conflicts)
+	if (target->conflict)
 		writer->mode = BULK_INSERT_ONLY;
 	writer->values = palloc(sizeof(Datum) * writer->ncolumns);
 	writer->nulls = palloc(sizeof(bool) * writer->ncolumns);
@@ -212,11 +212,13 @@ static void
 settle(BulkWriter *writer, SentRows *sent)
 {
 	RemoteRequest *request = sent->request;
+	const RemoteResult *result;
 	uint64		nskipped;
 
 	sent->request = NULL;
-	nskipped = sent->nrows -
-		remote_result_affected(finish_request(writer, request));
+	result = finish_request(writer, request);
+	nskipped = sent->nrows - remote_result_affected(result);
+	exec_conflict_note_answer(writer->target.conflict, result);
 	remote_request_release(request);
 	if (writer->target.counter)
 		*writer->target.counter -= nskipped;
@@ -318,6 +320,19 @@ take_turn(BulkWriter *writer)
 
 /* ---- by INSERT ---- */
 
+static char *
+make_insert(const BulkTarget *target, int nrows)
+{
+	RemoteInsert insert = {target->rel, target->attrs, nrows};
+	StringInfoData sql;
+
+	insert.conflict = exec_conflict_clause(target->conflict);
+	insert.returns_key = exec_conflict_wants_key(target->conflict);
+	initStringInfo(&sql);
+	remote_sql_insert(&sql, &insert);
+	return sql.data;
+}
+
 /*
  * Queues an INSERT of some of the rows kept; returns what follows them.
  */
@@ -325,22 +340,23 @@ static char *
 queue_insert(BulkWriter *writer, char *next, int nrows)
 {
 	const BulkTarget *target = &writer->target;
+	int			nshared;
+	const char *const *shared = exec_conflict_values(target->conflict,
+													 &nshared);
 	const char **values;
 	RemoteQuery query = {0};
-	StringInfoData sql;
 	int			param;
 
-	query.nparams = nrows * writer->ncolumns;
+	query.nparams = nshared + nrows * writer->ncolumns;
 	values = palloc(sizeof(char *) * query.nparams);
-	for (param = 0; param < query.nparams; param++)
+	for (param = 0; param < nshared; param++)
+		values[param] = shared[param];
+	for (; param < query.nparams; param++)
 	{
 		values[param] = *next ? NULL : next + 1;
 		next += strlen(next + 1) + 2;
 	}
-	initStringInfo(&sql);
-	remote_sql_insert(&sql, target->rel, target->attrs, nrows);
-	remote_sql_insert_end(&sql, target->rel, target->ignores_conflicts, NIL);
-	query.sql = sql.data;
+	query.sql = make_insert(target, nrows);
 	query.param_values = values;
 	query.is_reusable = nrows == writer->max_rows ||
 		query.nparams <= MAX_REUSABLE_PARAMS;
@@ -363,6 +379,7 @@ send_by_insert(BulkWriter *writer)
 	old_context = MemoryContextSwitchTo(writer->context);
 	while (writer->nrows > 0)
 	{
+		exec_conflict_note_statement(writer->target.conflict);
 		nrows = Min(writer->nrows, writer->max_rows);
 		next = queue_insert(writer, next, nrows);
 		writer->nrows -= nrows;

@@ -28,6 +28,7 @@
 
 #include "nodes/execnodes.h"
 
+#include "fdw/exec_conflict.h"
 #include "fdw/tuple_io.h"
 #include "remote/remote_request.h"
 
@@ -41,7 +42,7 @@ typedef struct BulkTarget
 	Oid			serverid;
 	List	   *attrs;			/* attnos to send; NIL for bulk_put_off() */
 	ParamWriter *params;		/* which prints them */
-	bool		ignores_conflicts;	/* ON CONFLICT DO NOTHING */
+	ExecConflict *conflict;		/* or NULL */
 	int			batch_size;		/* most rows of one INSERT */
 	uint64	   *counter;		/* where the rows have been counted, to be
 								 * lowered by those the shard leaves out; or

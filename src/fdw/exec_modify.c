@@ -37,6 +37,7 @@
 
 #include "base/compat_executor.h"
 #include "fdw/bulk_insert.h"
+#include "fdw/exec_conflict.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_options.h"
@@ -68,10 +69,10 @@ typedef struct ModifyState
 
 	bool		is_bulk;		/* rows, or for UPDATE and DELETE statements,
 								 * are given to the writer */
-	bool		ignores_conflicts;
 	int			batch_size;
 	uint64	   *counter;		/* see BulkTarget */
 	BulkWriter *writer;			/* from the first row on */
+	ExecConflict *conflict;		/* of INSERT, or NULL */
 } ModifyState;
 
 /* What differs between the ways a ModifyState comes about. */
@@ -81,6 +82,7 @@ typedef struct ModifyStatement
 	List	   *target_attrs;
 	bool		has_returning;
 	List	   *retrieved_attrs;
+	ExecConflict *conflict;
 } ModifyStatement;
 
 /* ---- making ---- */
@@ -131,6 +133,7 @@ make_modify(EState *estate, ResultRelInfo *rinfo,
 		modify->reader = tuple_reader_create(RelationGetDescr(rel),
 											 statement->retrieved_attrs, rel,
 											 NULL);
+	modify->conflict = statement->conflict;
 	init_params(modify);
 	modify->row_context = AllocSetContextCreate(estate->es_query_cxt,
 												"shard_fdw modified row",
@@ -188,12 +191,27 @@ choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
 	modify->is_bulk = is_covered && modify->batch_size > 1 &&
 		is_row_forgotten(mtstate, rinfo, operation) &&
 		(modify->sends_identity || modify->target_attrs != NIL);
-	modify->ignores_conflicts = plan &&
-		plan->onConflictAction == ONCONFLICT_NOTHING;
 	if (plan == NULL)
 		modify->counter = exec_hooks_copy_correction();
 	else if (mtstate->canSetTag)
 		modify->counter = &modify->estate->es_processed;
+}
+
+/* The text of an INSERT whose columns are known. */
+static void
+complete_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+				ModifyStatement *statement)
+{
+	RemoteInsert insert = {rinfo->ri_RelationDesc, statement->target_attrs, 1};
+	StringInfoData sql;
+
+	statement->conflict = exec_conflict_create(mtstate, rinfo);
+	insert.conflict = exec_conflict_clause(statement->conflict);
+	insert.returning_attrs = statement->retrieved_attrs;
+	insert.returns_key = exec_conflict_wants_key(statement->conflict);
+	initStringInfo(&sql);
+	remote_sql_insert(&sql, &insert);
+	statement->sql = sql.data;
 }
 
 static AttrNumber
@@ -222,6 +240,9 @@ shardBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		intVal(list_nth(fdw_private, MODIFY_PRIVATE_HAS_RETURNING)) != 0;
 	statement.retrieved_attrs = list_nth(fdw_private,
 										 MODIFY_PRIVATE_RETRIEVED_ATTRS);
+	statement.conflict = NULL;
+	if (mtstate->operation == CMD_INSERT)
+		complete_insert(mtstate, rinfo, &statement);
 
 	modify = make_modify(mtstate->ps.state, rinfo, &statement, sends_identity);
 	if (sends_identity)
@@ -314,30 +335,6 @@ choose_returning(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
 }
 
 /*
- * True for ON CONFLICT DO NOTHING; the other actions need the row that is in
- * the way.
- */
-static bool
-check_on_conflict(const ModifyTable *plan, Relation rel)
-{
-	if (plan == NULL || plan->onConflictAction == ONCONFLICT_NONE)
-		return false;
-	if (plan->onConflictAction != ONCONFLICT_NOTHING)
-		ereport(ERROR,
-				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("cannot insert into foreign table \"%s\" with this action of ON CONFLICT",
-					   RelationGetRelationName(rel)),
-				errhint("Only ON CONFLICT DO NOTHING is supported for foreign tables."));
-	if (plan->arbiterIndexes != NIL)
-		ereport(ERROR,
-				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("cannot insert into foreign table \"%s\" with a conflict target",
-					   RelationGetRelationName(rel)),
-				errhint("Use ON CONFLICT DO NOTHING without a conflict target."));
-	return true;
-}
-
-/*
  * Rows moved by an UPDATE into a partition that the same UPDATE reads might
  * be met there once more.
  */
@@ -360,21 +357,13 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	Relation	rel = rinfo->ri_RelationDesc;
 	MemoryContext old_context;
 	ModifyStatement statement;
-	StringInfoData sql;
 	ModifyState *modify;
-	bool		ignores_conflicts;
 
 	check_row_movement(plan, rinfo);
-	ignores_conflicts = check_on_conflict(plan, rel);
-
 	old_context = MemoryContextSwitchTo(estate->es_query_cxt);
 	statement.target_attrs = list_columns(rel, false);
 	choose_returning(mtstate, rinfo, &statement);
-	initStringInfo(&sql);
-	remote_sql_insert(&sql, rel, statement.target_attrs, 1);
-	remote_sql_insert_end(&sql, rel, ignores_conflicts,
-						  statement.retrieved_attrs);
-	statement.sql = sql.data;
+	complete_insert(mtstate, rinfo, &statement);
 	modify = make_modify(estate, rinfo, &statement, false);
 	choose_bulk(modify, mtstate, rinfo, CMD_INSERT,
 				plan ? exec_hooks_cover_run(estate) :
@@ -400,6 +389,27 @@ get_identity(TupleTableSlot *plan_slot, AttrNumber attno)
 	if (is_null)
 		elog(ERROR, "the identity of a remote row is null");
 	return value;
+}
+
+/*
+ * Puts the parameters of ON CONFLICT before those of the row.
+ */
+static void
+add_conflict_values(ModifyState *modify, RemoteQuery *query)
+{
+	int			nshared;
+	const char *const *shared = exec_conflict_values(modify->conflict,
+													 &nshared);
+	const char **all;
+
+	if (nshared == 0)
+		return;
+	all = palloc(sizeof(char *) * (nshared + query->nparams));
+	memcpy(all, shared, sizeof(char *) * nshared);
+	memcpy(all + nshared, query->param_values,
+		   sizeof(char *) * query->nparams);
+	query->param_values = all;
+	query->nparams += nshared;
 }
 
 /*
@@ -430,6 +440,7 @@ make_row_query(ModifyState *modify, TupleTableSlot *slot,
 	query.sql = modify->sql;
 	query.param_values = param_writer_print(modify->params, modify->values,
 											modify->nulls);
+	add_conflict_values(modify, &query);
 	query.is_reusable = true;
 	if (modify->reader)
 		query.binary_result = tuple_reader_wants_binary(modify->reader);
@@ -441,6 +452,7 @@ queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 {
 	RemoteQuery query = make_row_query(modify, slot, plan_slot);
 
+	exec_conflict_note_statement(modify->conflict);
 	if (modify->branch == NULL)
 		modify->branch = coordinator_get_branch_to_write(modify->userid,
 														 modify->serverid);
@@ -459,6 +471,7 @@ finish_row(ModifyState *modify, RemoteRequest *request, TupleTableSlot *slot)
 	const RemoteResult *result = remote_request_finish(request);
 	bool		is_changed;
 
+	exec_conflict_note_answer(modify->conflict, result);
 	if (modify->has_returning)
 	{
 		is_changed = remote_result_nrows(result) > 0;
@@ -500,7 +513,7 @@ start_bulk(ModifyState *modify)
 	target.serverid = modify->serverid;
 	target.attrs = modify->sends_identity ? NIL : modify->target_attrs;
 	target.params = modify->params;
-	target.ignores_conflicts = modify->ignores_conflicts;
+	target.conflict = modify->conflict;
 	target.batch_size = modify->batch_size;
 	target.counter = modify->counter;
 	modify->writer = bulk_create(&target);

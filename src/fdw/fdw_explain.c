@@ -19,6 +19,8 @@
 #include "fdw/exec_scan.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
+#include "fdw/plan_conflict.h"
+#include "fdw/remote_sql.h"
 
 /*
  * The times are those of the query: before the first row, and before the end.
@@ -98,6 +100,30 @@ shardExplainDirectModify(ForeignScanState *node, struct ExplainState *es)
 		show_report(&report, es);
 }
 
+/* A conflict target is not in the text that was made while planning. */
+static const char *
+modify_sql(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *private)
+{
+	const OnConflictExpr *clause;
+	Relation	rel = rinfo->ri_RelationDesc;
+	RemoteInsert insert = {rel};
+	StringInfoData sql;
+
+	clause = plan_conflict_clause((ModifyTable *) mtstate->ps.plan);
+	if (clause == NULL)
+		return strVal(list_nth(private, MODIFY_PRIVATE_SQL));
+	insert.target_attrs = list_nth(private, MODIFY_PRIVATE_TARGET_ATTRS);
+	insert.nrows = 1;
+	insert.conflict = remote_conflict_create(clause, RelationGetRelid(rel),
+											 rel);
+	insert.returning_attrs = list_nth(private, MODIFY_PRIVATE_RETRIEVED_ATTRS);
+	insert.returns_key = insert.conflict->is_update &&
+		insert.conflict->is_key_fixed;
+	initStringInfo(&sql);
+	remote_sql_insert(&sql, &insert);
+	return sql.data;
+}
+
 void
 shardExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 						  List *fdw_private, int subplan_index,
@@ -105,8 +131,8 @@ shardExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 {
 	if (!es->verbose)
 		return;
-	ExplainPropertyText("Remote SQL",
-						strVal(list_nth(fdw_private, MODIFY_PRIVATE_SQL)), es);
+	ExplainPropertyText("Remote SQL", modify_sql(mtstate, rinfo, fdw_private),
+						es);
 	if (rinfo->ri_BatchSize > 0)
 		ExplainPropertyInteger("Batch Size", NULL, rinfo->ri_BatchSize, es);
 }

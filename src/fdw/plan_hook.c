@@ -12,6 +12,8 @@
  * SELECT DISTINCT becomes GROUP BY, which means the same, and which core can
  * do partly in each partition.
  *
+ * ON CONFLICT is led past the planner, see plan_conflict.h.
+ *
  * Without shared_preload_libraries the hook is installed while the first
  * query of a session over our tables is being planned, and misses that one.
  *
@@ -35,14 +37,15 @@
 #include "base/compat_planner.h"
 #include "base/settings.h"
 #include "fdw/fdw_handler.h"
+#include "fdw/plan_conflict.h"
 #include "fdw/plan_hook.h"
 
 static planner_hook_type next_planner_hook = NULL;
 
 /* ---- whose tables are they? ---- */
 
-static bool
-is_our_foreign_table(Oid relid)
+bool
+plan_hook_is_our_foreign_table(Oid relid)
 {
 	FdwRoutine *routine = GetFdwRoutineByRelId(relid);
 
@@ -66,7 +69,7 @@ has_our_partition(Oid relid, LOCKMODE lockmode)
 		if (relkind == RELKIND_FOREIGN_TABLE)
 		{
 			is_found = true;
-			is_ours = is_our_foreign_table(desc->oids[part]);
+			is_ours = plan_hook_is_our_foreign_table(desc->oids[part]);
 		}
 		else if (relkind == RELKIND_PARTITIONED_TABLE)
 			is_found = is_ours = has_our_partition(desc->oids[part],
@@ -82,7 +85,7 @@ is_our_table(const RangeTblEntry *rte)
 	if (rte->rtekind != RTE_RELATION)
 		return false;
 	if (rte->relkind == RELKIND_FOREIGN_TABLE)
-		return is_our_foreign_table(rte->relid);
+		return plan_hook_is_our_foreign_table(rte->relid);
 	return rte->relkind == RELKIND_PARTITIONED_TABLE && rte->inh &&
 		has_our_partition(rte->relid, NoLock);
 }
@@ -174,12 +177,18 @@ static PlannedStmt *
 plan_query(COMPAT_PLANNER_ARGS)
 {
 	Search		search = {false};
+	bool		is_conflict_hidden = plan_conflict_hide(parse);
+	PlannedStmt *result;
 
 	if (setting_partitionwise)
 		prepare_queries((Node *) parse, &search);
 	if (search.is_found)
-		return compat_call_planner(plan_with_partitionwise);
-	return compat_call_planner(plan_next);
+		result = compat_call_planner(plan_with_partitionwise);
+	else
+		result = compat_call_planner(plan_next);
+	if (is_conflict_hidden)
+		plan_conflict_restore(result);
+	return result;
 }
 
 void

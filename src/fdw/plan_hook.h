@@ -13,4 +13,6 @@
 /* Installs the hook; called by _PG_init(). */
 extern void plan_hook_init(void);
 
+extern bool plan_hook_is_our_foreign_table(Oid relid);
+
 #endif							/* SHARD_FDW_FDW_PLAN_HOOK_H */

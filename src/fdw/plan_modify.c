@@ -245,19 +245,6 @@ refuse_row_movement(PlannerInfo *root, Index rtindex, Relation rel)
 
 /* ---- row by row ---- */
 
-static bool
-is_conflict_ignored(ModifyTable *plan, Relation rel)
-{
-	if (plan->onConflictAction == ONCONFLICT_NONE)
-		return false;
-	if (plan->onConflictAction != ONCONFLICT_NOTHING)
-		ereport(ERROR,
-				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("INSERT with ON CONFLICT DO UPDATE is not supported on foreign table \"%s\"",
-					   RelationGetRelationName(rel)));
-	return true;
-}
-
 /* In the order of enum ModifyPrivate. */
 static List *
 make_modify_private(char *sql, List *target_attrs, List *returning_attrs)
@@ -279,6 +266,7 @@ shardPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	List	   *target_attrs = NIL;
 	List	   *returning_attrs = returned_attrs(plan, rel, resultRelation,
 												 subplan_index);
+	RemoteInsert insert = {0};
 	Bitmapset  *updated;
 	StringInfoData sql;
 
@@ -287,9 +275,13 @@ shardPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	{
 		case CMD_INSERT:
 			target_attrs = writable_attrs(rel);
-			remote_sql_insert(&sql, rel, target_attrs, 1);
-			remote_sql_insert_end(&sql, rel, is_conflict_ignored(plan, rel),
-								  returning_attrs);
+			insert.rel = rel;
+			insert.target_attrs = target_attrs;
+			insert.nrows = 1;
+			if (plan->onConflictAction != ONCONFLICT_NONE)
+				insert.conflict = &remote_conflict_nothing;
+			insert.returning_attrs = returning_attrs;
+			remote_sql_insert(&sql, &insert);
 			break;
 		case CMD_UPDATE:
 			refuse_row_movement(root, resultRelation, rel);

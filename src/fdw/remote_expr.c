@@ -67,6 +67,11 @@ remote_expr_attno(const RemoteExprContext *context, Index rtindex,
 {
 	Oid			own;
 
+	if (context->root == NULL)
+	{
+		*relid = context->relid;
+		return attnum;
+	}
 	attnum = plan_single_attno(context->root, rtindex, attnum, &own);
 	*relid = context->stand_ins ? context->stand_ins[rtindex] : own;
 	if (*relid != own && attnum > 0)
@@ -475,6 +480,8 @@ make_deparse_context(const Rewrite *rewrite)
 	{
 		char	   *alias = psprintf("r%d", table + 1);
 
+		if (rewrite->context->root == NULL && table > 0)
+			alias = "excluded";
 		aliases = lappend(aliases, alias);
 		statement->rtable = lappend(statement->rtable,
 									make_table(alias,
@@ -538,7 +545,7 @@ remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 		remote_expr_begin(context);
 	expr = rewrite_node(expr, &rewrite);
 	text = deparse_expression(expr, make_deparse_context(&rewrite),
-							  true, false);
+							  !context->omits_aliases, false);
 
 	if (!is_begun)
 		remote_expr_end(context);

@@ -37,6 +37,14 @@ typedef struct RemoteExprContext
 								 * no parameters, but expressions instead */
 	const Oid  *stand_ins;		/* NULL, or for each range table index the
 								 * table to name in its place */
+
+	/*
+	 * For ON CONFLICT, which is printed when there is no planner: root is
+	 * NULL, and the scope has this table, r1, and EXCLUDED, which has the
+	 * same columns.
+	 */
+	Oid			relid;
+	bool		omits_aliases;	/* names are not to be qualified */
 } RemoteExprContext;
 
 /*

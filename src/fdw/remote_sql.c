@@ -187,25 +187,24 @@ remote_sql_direct(StringInfo buf, RemoteExprContext *context,
 
 /* ---- row by row ---- */
 
-void
-remote_sql_insert(StringInfo buf, Relation rel, List *target_attrs, int nrows)
+static void
+append_rows(StringInfo buf, const RemoteInsert *insert)
 {
-	int			ncolumns = list_length(target_attrs);
-	int			number = 0;
+	int			ncolumns = list_length(insert->target_attrs);
+	int			number = insert->conflict ?
+	list_length(insert->conflict->params) : 0;
 	int			row;
 	int			col;
 
-	appendStringInfoString(buf, "INSERT INTO ");
-	remote_sql_relation(buf, rel);
-	if (target_attrs == NIL)
+	if (ncolumns == 0)
 	{
 		appendStringInfoString(buf, " DEFAULT VALUES");
 		return;
 	}
 	appendStringInfoChar(buf, '(');
-	append_columns(buf, rel, "", target_attrs);
+	append_columns(buf, insert->rel, "", insert->target_attrs);
 	appendStringInfoString(buf, ") VALUES ");
-	for (row = 0; row < nrows; row++)
+	for (row = 0; row < insert->nrows; row++)
 	{
 		appendStringInfoString(buf, row > 0 ? ", (" : "(");
 		for (col = 0; col < ncolumns; col++)
@@ -215,12 +214,22 @@ remote_sql_insert(StringInfo buf, Relation rel, List *target_attrs, int nrows)
 }
 
 void
-remote_sql_insert_end(StringInfo buf, Relation rel, bool on_conflict_nothing,
-					  List *returning_attrs)
+remote_sql_insert(StringInfo buf, const RemoteInsert *insert)
 {
-	if (on_conflict_nothing)
-		appendStringInfoString(buf, " ON CONFLICT DO NOTHING");
-	append_returning(buf, rel, returning_attrs);
+	const RemoteConflict *conflict = insert->conflict;
+
+	appendStringInfoString(buf, "INSERT INTO ");
+	remote_sql_relation(buf, insert->rel);
+	if (conflict && conflict->is_update)
+		appendStringInfoString(buf, " AS r1");
+	append_rows(buf, insert);
+	if (conflict)
+		appendStringInfoString(buf, conflict->text);
+	append_returning(buf, insert->rel, insert->returning_attrs);
+	if (insert->returns_key)
+		appendStringInfo(buf, "%s%s",
+						 insert->returning_attrs ? ", " : " RETURNING ",
+						 conflict->key);
 }
 
 void

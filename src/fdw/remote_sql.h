@@ -25,6 +25,7 @@
 #include "nodes/plannodes.h"
 #include "utils/rel.h"
 
+#include "fdw/remote_conflict.h"
 #include "fdw/remote_expr.h"
 
 /* schema.table of the foreign table's remote side, quoted */
@@ -73,18 +74,21 @@ extern void remote_sql_direct(StringInfo buf, RemoteExprContext *context,
 
 /* ---- row by row ---- */
 
-/*
- * INSERT of nrows rows.  target_attrs are the attnos to send as $1, $2, ...,
- * row after row; the other columns (generated ones) are left to the shard.
- * An empty list gives DEFAULT VALUES, which is one row.
- * remote_sql_insert_end() adds what comes after the rows: ON CONFLICT DO
- * NOTHING, and RETURNING where returning_attrs (attnos) is not NIL.
- */
-extern void remote_sql_insert(StringInfo buf, Relation rel,
-							  List *target_attrs, int nrows);
-extern void remote_sql_insert_end(StringInfo buf, Relation rel,
-								  bool on_conflict_nothing,
-								  List *returning_attrs);
+/* An INSERT of a number of rows. */
+typedef struct RemoteInsert
+{
+	Relation	rel;
+	List	   *target_attrs;	/* attnos to send, row after row, as
+								 * parameters that follow those of conflict;
+								 * the other columns (generated ones) are left
+								 * to the shard */
+	int			nrows;
+	const RemoteConflict *conflict; /* or NULL */
+	List	   *returning_attrs;
+	bool		returns_key;	/* behind them, conflict's key */
+} RemoteInsert;
+
+extern void remote_sql_insert(StringInfo buf, const RemoteInsert *insert);
 
 /* COPY FROM STDIN of the columns. */
 extern void remote_sql_copy(StringInfo buf, Relation rel, List *target_attrs,

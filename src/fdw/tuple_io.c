@@ -327,7 +327,7 @@ read_row(TupleReader *reader, const RemoteResult *result, int row,
 	int			col;
 
 	if (reader->ncolumns > 0 &&
-		remote_result_nfields(result) != reader->ncolumns)
+		remote_result_nfields(result) < reader->ncolumns)
 		ereport(ERROR,
 				errcode(ERRCODE_DATATYPE_MISMATCH),
 				errmsg("remote query returned %d columns where %d were expected",

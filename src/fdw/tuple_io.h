@@ -37,7 +37,7 @@ typedef struct ParamWriter ParamWriter;
 /*
  * retrieved_attrs tells for each column of the result which attribute of
  * tupdesc it fills, see fdw_plan.h for the two that are row identity.
- * tupdesc must outlive the reader.
+ * tupdesc must outlive the reader.  Columns beyond those are not looked at.
  *
  * For the names in messages: rel when the rows are those of one table, else
  * the scan whose fdw_scan_tlist describes them.  Either may be NULL.

@@ -14,9 +14,13 @@
  */
 #include "postgres.h"
 
+#include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 
 #include "remote/remote_internal.h"
+
+/* bytes of a statement in a message; an INSERT of many rows has many more */
+#define MAX_SQL_SHOWN 1000
 
 RemoteResult *
 remote_result_create(PGresult *pgres)
@@ -161,6 +165,19 @@ remote_result_is_fatal(const RemoteResult *result)
 		(strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
 }
 
+/*
+ * A conflict target is passed on as it is, and the user looks for the missing
+ * index here.
+ */
+static const char *
+hint_of_ours(const RemoteResult *result, const char *sql)
+{
+	if (remote_result_sqlstate(result) == ERRCODE_INVALID_COLUMN_REFERENCE &&
+		sql && strstr(sql, " ON CONFLICT ("))
+		return "The remote table needs a unique index on these columns.";
+	return NULL;
+}
+
 void
 remote_result_report(int elevel, const RemoteResult *result,
 					 const char *server, const char *sql)
@@ -168,12 +185,21 @@ remote_result_report(int elevel, const RemoteResult *result,
 	const char *detail = NULL;
 	const char *hint = NULL;
 	const char *context = NULL;
+	int			length = 0;
 
+	if (sql)
+	{
+		length = strlen(sql);
+		if (length > MAX_SQL_SHOWN)
+			length = pg_mbcliplen(sql, length, MAX_SQL_SHOWN);
+	}
 	if (result->pgres)
 	{
 		detail = PQresultErrorField(result->pgres, PG_DIAG_MESSAGE_DETAIL);
 		hint = PQresultErrorField(result->pgres, PG_DIAG_MESSAGE_HINT);
 		context = PQresultErrorField(result->pgres, PG_DIAG_CONTEXT);
+		if (hint == NULL)
+			hint = hint_of_ours(result, sql);
 	}
 	ereport(elevel,
 			errcode(remote_result_sqlstate(result)),
@@ -181,5 +207,6 @@ remote_result_report(int elevel, const RemoteResult *result,
 			detail ? errdetail_internal("%s", detail) : 0,
 			hint ? errhint("%s", hint) : 0,
 			context ? errcontext("%s", context) : 0,
-			sql ? errcontext("remote SQL on server \"%s\": %s", server, sql) : 0);
+			sql ? errcontext("remote SQL on server \"%s\": %.*s%s", server,
+							 length, sql, sql[length] ? "..." : "") : 0);
 }
