@@ -116,7 +116,8 @@ finish_without_returning(ForeignScanState *node, DirectModify *direct)
 
 	if (direct->rows == NULL)
 	{
-		direct->rows = remote_request_finish(direct->request);
+		direct->rows = branch_finish(direct->member.branch,
+									 &direct->request);
 		rows = remote_result_affected(direct->rows);
 		count_rows(node, direct, rows);
 		if (node->ss.ps.instrument)
@@ -138,7 +139,8 @@ shardIterateDirectModify(ForeignScanState *node)
 
 	while (direct->next_row >= direct->nrows)
 	{
-		direct->rows = remote_request_next(direct->request);
+		direct->rows = direct->rows ? remote_request_next(direct->request) :
+			branch_next(direct->member.branch, &direct->request);
 		if (direct->rows == NULL)
 			return ExecClearTuple(slot);
 		direct->nrows = remote_result_nrows(direct->rows);

@@ -468,7 +468,7 @@ queue_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 static bool
 finish_row(ModifyState *modify, RemoteRequest *request, TupleTableSlot *slot)
 {
-	const RemoteResult *result = remote_request_finish(request);
+	const RemoteResult *result = branch_finish(modify->branch, &request);
 	bool		is_changed;
 
 	exec_conflict_note_answer(modify->conflict, result);

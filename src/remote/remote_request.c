@@ -746,6 +746,23 @@ report_lost(int elevel, const RemoteRequest *request)
 					   request->query.sql) : 0);
 }
 
+/* What a statement failed for that was prepared earlier can be told. */
+static const char *
+hint_for(const RemoteRequest *request)
+{
+	if (request->statement == NULL)
+		return NULL;
+	switch (remote_result_sqlstate(request->result))
+	{
+		case ERRCODE_UNDEFINED_PSTATEMENT:
+			return "The session on the server has lost its prepared statements. Try the transaction again.";
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+			return "The table may have changed on the server. Try the transaction again.";
+		default:
+			return NULL;
+	}
+}
+
 void
 remote_request_report(int elevel, const RemoteRequest *request)
 {
@@ -755,7 +772,7 @@ remote_request_report(int elevel, const RemoteRequest *request)
 		remote_result_report(elevel, request->result,
 							 request->conn->server_name,
 							 request->culprit_sql ? request->culprit_sql :
-							 request->query.sql);
+							 request->query.sql, hint_for(request));
 	else
 		ereport(elevel,
 				errcode(ERRCODE_FDW_UNABLE_TO_CREATE_EXECUTION),

@@ -180,7 +180,8 @@ hint_of_ours(const RemoteResult *result, const char *sql)
 
 void
 remote_result_report(int elevel, const RemoteResult *result,
-					 const char *server, const char *sql)
+					 const char *server, const char *sql,
+					 const char *our_hint)
 {
 	const char *detail = NULL;
 	const char *hint = NULL;
@@ -201,6 +202,8 @@ remote_result_report(int elevel, const RemoteResult *result,
 		if (hint == NULL)
 			hint = hint_of_ours(result, sql);
 	}
+	if (hint == NULL)
+		hint = our_hint;
 	ereport(elevel,
 			errcode(remote_result_sqlstate(result)),
 			errmsg_internal("%s", pchomp(remote_result_message(result))),

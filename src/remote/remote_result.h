@@ -50,9 +50,11 @@ extern const char *remote_result_message(const RemoteResult *result);
 /*
  * Passes a shard's error on with its SQLSTATE, message, detail, hint and
  * context, the statement added to the context.  server is the name of the
- * foreign server, sql may be NULL.
+ * foreign server, sql may be NULL, and so may our_hint, which is given where
+ * the shard gives none.
  */
 extern void remote_result_report(int elevel, const RemoteResult *result,
-								 const char *server, const char *sql);
+								 const char *server, const char *sql,
+								 const char *our_hint);
 
 #endif							/* SHARD_FDW_REMOTE_REMOTE_RESULT_H */

@@ -73,6 +73,9 @@ struct TxnBranch
 	RemoteRequest *probe;		/* the last one queued, or NULL */
 	bool		is_unprobed;	/* the probe of a statement got no answer, or
 								 * it has none */
+	RemoteRequest *restartable; /* the last statement of the block, if the
+								 * block can be begun anew for it; else NULL */
+	BranchUse	restart_use;
 	RemoteRequest *end_request;
 	char		gid[GID_MAX_LENGTH + 1];
 	RemoteConnStats stats_at_start;
@@ -458,15 +461,32 @@ ensure_transaction(TxnBranch *branch, BranchUse use, uint64 statement,
 		branch->may_write = true;
 }
 
+/*
+ * Is there nothing in the block, before the statement is queued, that could
+ * not be had again?
+ */
+static bool
+is_block_empty(const TxnBranch *branch, BranchUse use, uint64 statement)
+{
+	if (use == BRANCH_USE_CLOSE)
+		return false;
+	return branch->state == BRANCH_IDLE ||
+		(is_exchangeable(branch) && remote_conn_is_quiet(branch->conn) &&
+		 (!branch->is_snapshot || branch->statement != statement));
+}
+
 static RemoteRequest *
 queue_in_block(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
 			   uint64 statement, int level, int owner_level)
 {
 	RemoteRequest *request;
+	bool		is_restartable = is_block_empty(branch, use, statement);
 
 	ensure_transaction(branch, use, statement, level);
 	request = remote_request_queue(branch->conn, query, owner_level);
 	remote_request_set_observer(request, observe_statement, branch);
+	branch->restartable = is_restartable ? request : NULL;
+	branch->restart_use = use;
 	if (use != BRANCH_USE_CLOSE && branch->read_only_level == 0 &&
 		branch->facts.xid == 0)
 		queue_probe(branch);
@@ -579,19 +599,97 @@ repeat_lone_read(TxnBranch *branch, const RemoteRequest *request)
 						remote_request_owner_level(request));
 }
 
-RemoteResult *
-branch_next(TxnBranch *branch, RemoteRequest **request)
+/*
+ * Did the statement fail because the session, or the table, is not what it was
+ * when something was prepared?  It may have been BEGIN.
+ */
+static bool
+is_stale(const RemoteRequest *request)
+{
+	const RemoteResult *result = remote_request_result(request);
+
+	switch (remote_request_state(request))
+	{
+		case REMOTE_REQUEST_SKIPPED:
+			return result != NULL &&
+				remote_result_sqlstate(result) == ERRCODE_UNDEFINED_PSTATEMENT;
+		case REMOTE_REQUEST_FAILED:
+			return remote_request_was_prepared(request) &&
+				(remote_result_sqlstate(result) == ERRCODE_UNDEFINED_PSTATEMENT ||
+				 remote_result_sqlstate(result) == ERRCODE_FEATURE_NOT_SUPPORTED);
+		default:
+			return false;
+	}
+}
+
+/*
+ * In a block such a statement cannot be repeated, because the block has
+ * failed.  But where there is nothing in it yet another one will do as well.
+ * That is tried once.
+ */
+static RemoteRequest *
+repeat_in_new_block(TxnBranch *branch, const RemoteRequest *request)
+{
+	RemoteQuery query = *remote_request_query(request);
+	RemoteRequest *again;
+
+	if (request != branch->restartable || branch->state != BRANCH_OPEN ||
+		has_cursors(branch) || remote_request_rows(request) > 0 ||
+		!is_stale(request))
+		return NULL;
+	if (branch->probe)
+		(void) remote_request_finish_all(&branch->probe, 1, 0);
+	if (branch->state != BRANCH_OPEN)
+		return NULL;
+	if (branch->depth_done > 0)
+	{
+		queue_own(branch, "ROLLBACK", observe_end_of_block);
+		remote_request_queue_sync(branch->conn);
+	}
+	branch->state = BRANCH_IDLE;
+	branch->depth = 0;
+	branch->may_write = false;
+	branch->is_unprobed = false;
+	again = branch_queue(branch, &query, branch->restart_use,
+						 branch->statement,
+						 remote_request_owner_level(request));
+	branch->restartable = NULL;
+	return again;
+}
+
+/* Exchanges the request for another one where that can help. */
+static bool
+repeat_if_of_use(TxnBranch *branch, RemoteRequest **request)
 {
 	RemoteRequest *again;
 
-	remote_request_wait(*request);
-	while ((again = repeat_lone_read(branch, *request)) != NULL)
+	again = branch->state == BRANCH_IDLE ? repeat_lone_read(branch, *request) :
+		repeat_in_new_block(branch, *request);
+	if (again == NULL)
+		return false;
+	remote_request_release(*request);
+	*request = again;
+	return true;
+}
+
+RemoteResult *
+branch_next(TxnBranch *branch, RemoteRequest **request)
+{
+	do
 	{
-		remote_request_release(*request);
-		*request = again;
 		remote_request_wait(*request);
-	}
+	} while (repeat_if_of_use(branch, request));
 	return remote_request_next(*request);
+}
+
+RemoteResult *
+branch_finish(TxnBranch *branch, RemoteRequest **request)
+{
+	do
+	{
+		(void) remote_request_finish_all(request, 1, 0);
+	} while (repeat_if_of_use(branch, request));
+	return remote_request_finish(*request);
 }
 
 void

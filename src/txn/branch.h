@@ -10,8 +10,9 @@
  * unknown here.
  *
  * Memory: TopTransactionContext.  Functions may raise unless they end in
- * _noerror; only branch_next() and branch_stop_orphans() wait.  Steps of the end of a transaction are
- * queued here and awaited by the coordinator, for all branches at once.
+ * _noerror; only branch_next(), branch_finish() and branch_stop_orphans() wait.
+ * Steps of the end of a transaction are queued here and awaited by the
+ * coordinator, for all branches at once.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -107,8 +108,13 @@ extern RemoteRequest *branch_queue_copy(TxnBranch *branch, const char *sql,
  * where it turns out to write (the shard refuses, since such statements are
  * READ ONLY), in the branch; where its prepared statement was lost or has
  * become invalid; and as text where the shard has no binary form of a type.
+ * In a block the second is done for a statement before which there is nothing
+ * that would get lost with the block.
  */
 extern RemoteResult *branch_next(TxnBranch *branch, RemoteRequest **request);
+
+/* The same for remote_request_finish(). */
+extern RemoteResult *branch_finish(TxnBranch *branch, RemoteRequest **request);
 
 /*
  * Tells that cursors have been opened on, or closed in, the branch: while
