@@ -139,6 +139,8 @@ BEGIN
   END;
 END $$;
 SELECT st_state();
+CREATE VIEW s0.st_many AS SELECT i FROM generate_series(1, 10000) i;
+CREATE FOREIGN TABLE st_many (i int) SERVER shard0 OPTIONS (schema_name 's0');
 -- a cursor opened before, and one opened inside a savepoint
 BEGIN;
 DECLARE before CURSOR FOR SELECT id FROM st0 ORDER BY id;
@@ -156,6 +158,22 @@ INSERT INTO st1 VALUES (60, 'kept');
 FETCH 1 FROM before;
 COMMIT;
 SELECT st_state();
+-- a cursor opened in a savepoint that is released outlives later ones
+BEGIN;
+SAVEPOINT a;
+DECLARE released CURSOR FOR SELECT i FROM st_many ORDER BY i;
+RELEASE a;
+FETCH 1 FROM released;
+SAVEPOINT b;
+MOVE 250 IN released;
+ROLLBACK TO b;
+FETCH 1 FROM released;
+MOVE 4000 IN released;
+SAVEPOINT c;
+FETCH 1 FROM released;
+ROLLBACK TO c;
+FETCH 2 FROM released;
+COMMIT;
 -- a scan in a loop that changes what it reads, each change in a block of its own
 DO $$
 DECLARE
@@ -226,6 +244,7 @@ SELECT count(*) >= 0 AS read FROM st0;
 ROLLBACK;
 DROP FOREIGN TABLE st_fails;
 DROP VIEW s0.st_fails;
-DROP FOREIGN TABLE st0, st1;
+DROP FOREIGN TABLE st0, st1, st_many;
+DROP VIEW s0.st_many;
 DROP FUNCTION st_state();
 DROP TABLE s0.st, s1.st;

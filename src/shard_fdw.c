@@ -20,6 +20,7 @@
 #include "fdw/exec_hooks.h"
 #include "fdw/plan_hook.h"
 #include "fdw/plan_single.h"
+#include "fdw/scan_group.h"
 #include "remote/remote_cache.h"
 #include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
@@ -42,6 +43,7 @@ _PG_init(void)
 	drop_guard_init();
 	utility_hook_init();
 	bulk_init();
+	scan_group_init();
 	exec_hooks_init();
 	plan_hook_init();
 	plan_single_init();

@@ -235,6 +235,37 @@ scan_group_leave(ScanMember *member)
 	member->set = NULL;
 }
 
+/*
+ * A portal opened in a subtransaction that commits is the parent's from then
+ * on, and so is what its scans send later.
+ */
+static void
+lower_owner_levels(SubXactEvent event, SubTransactionId subid,
+				   SubTransactionId parent_subid, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	dlist_iter	set;
+	dlist_iter	node;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	dlist_foreach(set, &scan_sets)
+	{
+		dlist_foreach(node, &dlist_container(ScanSet, link, set.cur)->members)
+		{
+			ScanMember *member = dlist_container(ScanMember, node_link, node.cur);
+
+			member->owner_level = Min(member->owner_level, level - 1);
+		}
+	}
+}
+
+void
+scan_group_init(void)
+{
+	RegisterSubXactCallback(lower_owner_levels, NULL);
+}
+
 /* ---- where the members stand in the plan ---- */
 
 /*

@@ -56,7 +56,8 @@ struct ScanMember
 	/* set at registration */
 	Oid			userid;
 	Oid			serverid;
-	int			owner_level;
+	int			owner_level;	/* nest level of the portal it runs in;
+								 * lowered when that is merged into its parent */
 	bool		has_exec_params;	/* what it sends depends on other nodes */
 	Bitmapset  *exec_params;	/* ... through these parameters */
 
@@ -78,6 +79,9 @@ struct ScanMember
 	bool		may_be_rescanned;
 	bool		is_below_append;
 };
+
+/* To be called once, when the library is loaded. */
+extern void scan_group_init(void);
 
 extern void scan_group_register(ScanMember *member);
 
