@@ -158,6 +158,50 @@ INSERT INTO st1 VALUES (60, 'kept');
 FETCH 1 FROM before;
 COMMIT;
 SELECT st_state();
+-- a cursor opened before a savepoint and read for the first time in it
+BEGIN;
+DECLARE before CURSOR FOR SELECT i FROM st_many ORDER BY i;
+SAVEPOINT a;
+FETCH 1 FROM before;
+ROLLBACK TO a;
+FETCH 1 FROM before;
+MOVE 4000 IN before;
+FETCH 1 FROM before;
+INSERT INTO st0 VALUES (61, 'gone');
+FETCH 1 FROM before;
+ROLLBACK;
+-- its locks do not survive, so neither does one that locks
+BEGIN;
+DECLARE locking CURSOR FOR SELECT id FROM st0 WHERE id < 30 FOR UPDATE;
+SAVEPOINT a;
+FETCH 1 FROM locking;
+ROLLBACK TO a;
+CLOSE locking;
+SELECT count(*) > 0 AS usable FROM st0;
+ROLLBACK;
+-- the same in a loop that catches what goes wrong
+DO $$
+DECLARE
+  many CURSOR FOR SELECT i FROM st_many ORDER BY i;
+  one record;
+  nseen int := 0;
+  nodd int := 0;
+BEGIN
+  OPEN many;
+  LOOP
+    BEGIN
+      FETCH many INTO one;
+      EXIT WHEN NOT FOUND;
+      nseen := nseen + 1;
+      IF one.i % 1000 = 1 THEN
+        RAISE EXCEPTION 'odd';
+      END IF;
+    EXCEPTION WHEN raise_exception THEN
+      nodd := nodd + 1;
+    END;
+  END LOOP;
+  RAISE NOTICE 'seen %, odd %', nseen, nodd;
+END $$;
 -- a cursor opened in a savepoint that is released outlives later ones
 BEGIN;
 SAVEPOINT a;

@@ -56,7 +56,7 @@ typedef struct ShardScan
 	RemoteRequest *ahead;		/* FETCH sent, not yet looked at */
 	RemoteRequest *declare;		/* until seen to have succeeded */
 	uint32		cursor;			/* its number; 0 for a stream */
-	int			cursor_level;	/* nest level it was declared at */
+	bool		is_cursor_deeper;	/* declared below a younger savepoint */
 	int			planned_fetch_size;
 	int			fetch_size;		/* of ahead, or of the batch in hand */
 	bool		is_batch_full;	/* so there may be another one */
@@ -71,6 +71,7 @@ typedef struct ShardScan
 	/* of finished requests */
 	bool		was_abandoned;	/* a request was given up unfinished */
 	bool		was_sent;
+	bool		uses_cursor;	/* or used one when it was sent last */
 	bool		ran_without_block;
 	bool		is_timed;
 	bool		is_running;		/* between started_at and the end */
@@ -107,11 +108,20 @@ queue_fetch(ShardScan *scan)
 	scan->trips++;
 }
 
+/*
+ * Below a savepoint that is younger than the scan?
+ */
+static bool
+is_below_scan_level(const ScanMember *member)
+{
+	return GetCurrentTransactionNestLevel() > member->owner_level;
+}
+
 static void
 open_cursor(ShardScan *scan, RemoteQuery *query)
 {
 	scan->cursor = branch_next_cursor_number(scan->member.branch);
-	scan->cursor_level = GetCurrentTransactionNestLevel();
+	scan->is_cursor_deeper = is_below_scan_level(&scan->member);
 	query->sql = psprintf("DECLARE shard_fdw_c%u NO SCROLL CURSOR FOR %s",
 						  scan->cursor, scan->sql);
 	scan->declare = queue(scan, query);
@@ -120,6 +130,19 @@ open_cursor(ShardScan *scan, RemoteQuery *query)
 		Min(scan->planned_fetch_size, TENTATIVE_FETCH_SIZE) :
 		scan->planned_fetch_size;
 	queue_fetch(scan);
+}
+
+/*
+ * A cursor declared below a savepoint that is younger than the scan would be
+ * gone when that is rolled back, and the scan goes on.  A stream has come
+ * before the rollback does; but its locks would go with the savepoint, and
+ * then it is better to fail.
+ */
+static bool
+is_cursor_called_for(const ScanMember *member)
+{
+	return member->needs_cursor &&
+		(member->locks_rows || !is_below_scan_level(member));
 }
 
 /*
@@ -135,7 +158,8 @@ start_scan(ScanMember *member)
 	query.sql = scan->sql;
 	query.param_values = param_writer_print_scan(scan->params, &query.nparams);
 	query.param_types = param_writer_types(scan->params);
-	if (member->needs_cursor)
+	scan->uses_cursor = is_cursor_called_for(member);
+	if (scan->uses_cursor)
 		open_cursor(scan, &query);
 	else
 	{
@@ -332,8 +356,7 @@ close_cursor(ShardScan *scan)
 {
 	TxnBranch  *branch = scan->member.branch;
 
-	if (branch_state(branch) == BRANCH_OPEN &&
-		scan->cursor_level <= scan->member.owner_level)
+	if (branch_state(branch) == BRANCH_OPEN && !scan->is_cursor_deeper)
 	{
 		char		sql[64];
 		RemoteQuery query = {0};
@@ -592,7 +615,7 @@ exec_scan_report(ForeignScanState *node, ExecReport *report)
 
 	if (!scan->was_sent)
 		return false;
-	report->way = scan->member.needs_cursor ? "cursor" :
+	report->way = scan->uses_cursor ? "cursor" :
 		scan->ran_without_block ? "stream without a block" : "stream";
 	report->is_binary = tuple_reader_wants_binary(scan->reader);
 	report->trips = scan->trips;
