@@ -81,6 +81,23 @@ SELECT who = session_user AS shared FROM co0;
 RESET ROLE;
 DROP USER MAPPING FOR PUBLIC SERVER shard0;
 CREATE USER MAPPING FOR CURRENT_USER SERVER shard0 OPTIONS (user :'me');
+-- a shard whose own settings read backslashes and NULLs otherwise
+CREATE ROLE regress_shard_old SUPERUSER LOGIN;
+ALTER ROLE regress_shard_old SET standard_conforming_strings = off;
+ALTER ROLE regress_shard_old SET array_nulls = off;
+ALTER USER MAPPING FOR CURRENT_USER SERVER shard0 OPTIONS (SET user 'regress_shard_old');
+CREATE TABLE s0.co_text (id int, word text, words text[]);
+CREATE FOREIGN TABLE co_text (id int, word text, words text[])
+  SERVER shard0 OPTIONS (schema_name 's0');
+INSERT INTO co_text VALUES (1, E'a\\b', '{a,NULL}'), (2, E'\\', '{a,"NULL"}');
+SELECT id FROM co_text WHERE word = E'a\\b';
+SELECT id FROM co_text WHERE word = E'\\' AND 'OR true --' <> word;
+SELECT id FROM co_text WHERE words = '{a,NULL}';
+SELECT id, words[2] IS NULL AS is_null FROM s0.co_text ORDER BY id;
+DROP FOREIGN TABLE co_text;
+DROP TABLE s0.co_text;
+ALTER USER MAPPING FOR CURRENT_USER SERVER shard0 OPTIONS (SET user :'me');
+DROP ROLE regress_shard_old;
 -- keep_connections
 ALTER SERVER shard0 OPTIONS (ADD keep_connections 'off');
 BEGIN;

@@ -49,6 +49,8 @@ static const char *const internal_keywords[] = {
 static const char session_settings[] =
 "-c search_path=pg_catalog -c timezone=GMT -c datestyle=ISO"
 " -c intervalstyle=postgres -c extra_float_digits=3"
+/* literals mean on the shard what they mean here, backslashes included */
+" -c standard_conforming_strings=on -c array_nulls=on"
 " -c default_transaction_read_only=on"
 " -c default_transaction_isolation=read\\ committed"
 " -c default_transaction_deferrable=off"
