@@ -118,6 +118,15 @@ DROP SERVER co_gone CASCADE;
 SELECT server_name, valid FROM shard_fdw.get_connections();
 COMMIT;
 SELECT count(*) FROM shard_fdw.get_connections();
+-- texts that come once are not kept, in a long transaction neither
+DO $$
+BEGIN
+  FOR number IN 1..2000 LOOP
+    EXECUTE format('SELECT pid FROM co0 WHERE pid = %s', number);
+  END LOOP;
+END $$;
+SELECT max(total_bytes) < 100000 AS are_forgotten
+  FROM pg_backend_memory_contexts WHERE name = 'shard_fdw statements';
 -- counters
 SELECT statements AS before, trips FROM shard_fdw.stat_shards WHERE server = 'shard0' \gset
 SELECT count(*) FROM co0;

@@ -38,50 +38,6 @@ statement_key(const RemoteQuery *query)
 }
 
 /*
- * The entry of a text, made if need be; NULL for the rare other text with
- * the same key.
- */
-RemoteStatement *
-remote_statement_lookup(RemoteConn *conn, const RemoteQuery *query)
-{
-	uint64		key = statement_key(query);
-	RemoteStatement *statement;
-	bool		found;
-
-	if (conn->statements == NULL)
-	{
-		HASHCTL		ctl = {0};
-
-		ctl.keysize = sizeof(uint64);
-		ctl.entrysize = sizeof(RemoteStatement);
-		ctl.hcxt = conn->context;
-		conn->statements = hash_create("shard_fdw statements", 64, &ctl,
-									   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
-	statement = hash_search(conn->statements, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		statement->sql = NULL;
-		statement->number = ++conn->next_statement;
-		statement->uses = 0;
-		statement->is_prepared = false;
-		statement->pending_segment = 0;
-		statement->sql = MemoryContextStrdup(conn->context, query->sql);
-	}
-	else if (strcmp(statement->sql, query->sql) != 0)
-		return NULL;
-	statement->uses++;
-	statement->last_use = ++conn->use_clock;
-	return statement;
-}
-
-void
-remote_statement_name(const RemoteStatement *statement, char *buf)
-{
-	snprintf(buf, NAMEDATALEN, "shard_fdw_%u", statement->number);
-}
-
-/*
  * Forgets texts that came once and not again for a while.  Statements with
  * literals in them are such, so many at a time go.
  */
@@ -98,6 +54,60 @@ forget_unprepared(RemoteConn *conn)
 			statement->last_use + MAX_STATEMENTS / 2 < conn->use_clock)
 			remote_statement_remove(conn, statement);
 	}
+}
+
+static RemoteStatement *
+make_statement(RemoteConn *conn, uint64 key, const char *sql)
+{
+	RemoteStatement *statement;
+
+	/* within a transaction there may be no moment to look for a victim */
+	if (++conn->next_statement % MAX_STATEMENTS == 0)
+		forget_unprepared(conn);
+	statement = hash_search(conn->statements, &key, HASH_ENTER, NULL);
+	statement->sql = NULL;
+	statement->number = conn->next_statement;
+	statement->uses = 0;
+	statement->is_prepared = false;
+	statement->pending_segment = 0;
+	statement->sql = MemoryContextStrdup(conn->context, sql);
+	return statement;
+}
+
+/*
+ * The entry of a text, made if need be; NULL for the rare other text with
+ * the same key.
+ */
+RemoteStatement *
+remote_statement_lookup(RemoteConn *conn, const RemoteQuery *query)
+{
+	uint64		key = statement_key(query);
+	RemoteStatement *statement;
+
+	if (conn->statements == NULL)
+	{
+		HASHCTL		ctl = {0};
+
+		ctl.keysize = sizeof(uint64);
+		ctl.entrysize = sizeof(RemoteStatement);
+		ctl.hcxt = conn->context;
+		conn->statements = hash_create("shard_fdw statements", 64, &ctl,
+									   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	statement = hash_search(conn->statements, &key, HASH_FIND, NULL);
+	if (statement == NULL)
+		statement = make_statement(conn, key, query->sql);
+	else if (strcmp(statement->sql, query->sql) != 0)
+		return NULL;
+	statement->uses++;
+	statement->last_use = ++conn->use_clock;
+	return statement;
+}
+
+void
+remote_statement_name(const RemoteStatement *statement, char *buf)
+{
+	snprintf(buf, NAMEDATALEN, "shard_fdw_%u", statement->number);
 }
 
 /*
