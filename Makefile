@@ -80,6 +80,11 @@ test:
 	@tools/install-deps build test
 	@tools/run-tests --pg-config $(PG_CONFIG) $(PARTS)
 
+## peer-suite: postgres_fdw's own tests on shard_fdw, fetched, on 15 and 18
+peer-suite:
+	@tools/install-deps build test
+	@tools/peer-suite
+
 ## faults: every message of the protocol with every fault; hours
 faults:
 	@tools/install-deps build test
@@ -154,6 +159,6 @@ hooks:
 	@install -m 755 tools/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
 	@install -m 755 tools/commit-msg "$$(git rev-parse --git-path hooks)/commit-msg"
 
-.PHONY: help quickstart quickstart-stop test faults soak mutants unit \
+.PHONY: help quickstart quickstart-stop test peer-suite faults soak mutants unit \
 	test-all-versions lint checkver indent analyze sanitize coverage dist \
 	bench hooks
