@@ -471,6 +471,9 @@ shardBeginForeignScan(ForeignScanState *node, int eflags)
 									   list_nth(private,
 												SCAN_PRIVATE_RETRIEVED_ATTRS),
 									   NULL, node);
+	if (list_member_int(node->ss.ps.state->es_plannedstmt->resultRelations,
+						plan->scan.scanrelid))
+		tuple_reader_keep_identity(scan->reader);
 	tuple_reader_set_binary(scan->reader,
 							!text_only_contains(plan->fs_server, scan->sql));
 	init_params(node, scan);

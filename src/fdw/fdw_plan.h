@@ -20,7 +20,8 @@
  * table may be partitioned.  Core lets a scan carry system columns only, so
  * the remote tableoid travels in the place of xmin, which a foreign row does
  * not have: the junk Vars are ctid and xmin, and scans that retrieve
- * MinTransactionIdAttributeNumber put the remote tableoid there.
+ * MinTransactionIdAttributeNumber put the remote tableoid there if the table
+ * is one that the statement changes.
  */
 #define SHARD_ROW_CTID_ATTNO	SelfItemPointerAttributeNumber
 #define SHARD_ROW_TABLEOID_ATTNO MinTransactionIdAttributeNumber

@@ -77,6 +77,16 @@ is_used(Bitmapset *attrs_used, int attnum)
 						 attrs_used);
 }
 
+/* A row that is to show any of these needs a header, see tuple_io.c. */
+static bool
+uses_header(Bitmapset *attrs_used)
+{
+	return is_used(attrs_used, SHARD_ROW_TABLEOID_ATTNO) ||
+		is_used(attrs_used, MaxTransactionIdAttributeNumber) ||
+		is_used(attrs_used, MinCommandIdAttributeNumber) ||
+		is_used(attrs_used, MaxCommandIdAttributeNumber);
+}
+
 List *
 remote_sql_retrieved_attrs(Relation rel, Bitmapset *attrs_used)
 {
@@ -93,7 +103,7 @@ remote_sql_retrieved_attrs(Relation rel, Bitmapset *attrs_used)
 	}
 	if (is_used(attrs_used, SHARD_ROW_CTID_ATTNO))
 		attrs = lappend_int(attrs, SHARD_ROW_CTID_ATTNO);
-	if (is_used(attrs_used, SHARD_ROW_TABLEOID_ATTNO))
+	if (uses_header(attrs_used))
 		attrs = lappend_int(attrs, SHARD_ROW_TABLEOID_ATTNO);
 	return attrs;
 }

@@ -58,6 +58,7 @@ struct TupleReader
 	int			ncolumns;
 	ReaderColumn *columns;
 	bool		has_tableoid;	/* so a heap tuple is needed */
+	bool		keeps_identity; /* its xmin is the tableoid, not 0 */
 	bool		wants_binary;
 	bool		is_binary;		/* the result being read is */
 	bool		is_text_ready;	/* prepare_text() was called */
@@ -237,6 +238,12 @@ tuple_reader_create(TupleDesc tupdesc, List *retrieved_attrs, Relation rel,
 }
 
 void
+tuple_reader_keep_identity(TupleReader *reader)
+{
+	reader->keeps_identity = true;
+}
+
+void
 tuple_reader_set_binary(TupleReader *reader, bool allows_binary)
 {
 	int			col;
@@ -379,7 +386,7 @@ tuple_reader_form(TupleReader *reader, const RemoteResult *result, int row)
 	 * fields lie where xmin and the others are.
 	 */
 	HeapTupleHeaderSetXmax(tuple->t_data, InvalidTransactionId);
-	HeapTupleHeaderSetXmin(tuple->t_data, reader->has_tableoid ?
+	HeapTupleHeaderSetXmin(tuple->t_data, reader->keeps_identity ?
 						   (TransactionId) reader->tableoid :
 						   InvalidTransactionId);
 	HeapTupleHeaderSetCmin(tuple->t_data, InvalidTransactionId);

@@ -47,6 +47,13 @@ extern TupleReader *tuple_reader_create(TupleDesc tupdesc,
 										ForeignScanState *scan);
 
 /*
+ * The rows are those of a table to be changed: their xmin names the table on
+ * the shard (fdw_plan.h).  Without this call it is 0, as in every foreign row
+ * that a user looks at.
+ */
+extern void tuple_reader_keep_identity(TupleReader *reader);
+
+/*
  * Whoever can ask again in text when tuple_reader_accept() says no may allow
  * the reader to want binary results, which without this call it does not.
  */
