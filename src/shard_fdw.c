@@ -19,6 +19,7 @@
 #include "fdw/bulk_insert.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/plan_hook.h"
+#include "fdw/plan_refusal.h"
 #include "fdw/plan_single.h"
 #include "fdw/scan_group.h"
 #include "remote/remote_cache.h"
@@ -47,4 +48,5 @@ _PG_init(void)
 	exec_hooks_init();
 	plan_hook_init();
 	plan_single_init();
+	plan_refusal_init();
 }

@@ -19,6 +19,7 @@
 bool		setting_two_phase_commit = true;
 bool		setting_allow_drop_in_doubt = false;
 bool		setting_binary_results = true;
+bool		setting_explain_pushdown = false;
 bool		setting_partitionwise = true;
 int			setting_isolation = SHARD_ISOLATION_MATCH;
 int			setting_commit_timeout = 30000;
@@ -51,6 +52,9 @@ static const struct
 	{"shard_fdw.binary_results",
 		"Lets rows travel in the binary format where their types allow it.",
 	&setting_binary_results, true, PGC_USERSET},
+	{"shard_fdw.explain_pushdown",
+		"Lets EXPLAIN tell what is not pushed down to servers, and why.",
+	&setting_explain_pushdown, false, PGC_USERSET},
 	{"shard_fdw.partitionwise",
 		"Plans joins and aggregates of tables on servers partition by partition.",
 	&setting_partitionwise, true, PGC_USERSET},

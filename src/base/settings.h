@@ -30,6 +30,9 @@ extern bool setting_allow_drop_in_doubt;
 /* shard_fdw.binary_results: rows need not come as text */
 extern bool setting_binary_results;
 
+/* shard_fdw.explain_pushdown: EXPLAIN tells what is not pushed down and why */
+extern bool setting_explain_pushdown;
+
 /* shard_fdw.partitionwise: joins and aggregates are planned by partition */
 extern bool setting_partitionwise;
 

@@ -68,6 +68,26 @@ show_report(const ExecReport *report, ExplainState *es)
 	show_times(report, es);
 }
 
+/* One line each, or a list. */
+static void
+show_refused(List *refused, ExplainState *es)
+{
+	List	   *lines = NIL;
+	ListCell   *cell;
+
+	if (refused == NIL)
+		return;
+	foreach(cell, refused)
+	{
+		if (es->format == EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyText("Not Pushed", strVal(lfirst(cell)), es);
+		else
+			lines = lappend(lines, strVal(lfirst(cell)));
+	}
+	if (lines != NIL)
+		ExplainPropertyList("Not Pushed", lines, es);
+}
+
 void
 shardExplainForeignScan(ForeignScanState *node, struct ExplainState *es)
 {
@@ -82,6 +102,7 @@ shardExplainForeignScan(ForeignScanState *node, struct ExplainState *es)
 		ExplainPropertyText("Remote SQL",
 							strVal(list_nth(plan->fdw_private,
 											SCAN_PRIVATE_SQL)), es);
+	show_refused(list_nth(plan->fdw_private, SCAN_PRIVATE_REFUSED), es);
 	if (es->analyze && node->fdw_state && exec_scan_report(node, &report))
 		show_report(&report, es);
 }

@@ -44,6 +44,7 @@ enum ScanPrivate
 	SCAN_PRIVATE_RELATIONS,		/* String for EXPLAIN "Relations", or "" */
 	SCAN_PRIVATE_NPARAMS,		/* Integer: how many of fdw_exprs are
 								 * parameters */
+	SCAN_PRIVATE_REFUSED,		/* List of Strings, see plan_refusal.h */
 	SCAN_PRIVATE_LENGTH
 };
 

@@ -87,6 +87,10 @@ struct FdwRelInfo
 	Selectivity local_conds_sel;
 	QualCost	local_conds_cost;
 
+	/* what was not left to the shard and why; see plan_refusal.h */
+	List	   *refused;
+	bool		was_grouping_tried;
+
 	/*
 	 * Set by GetForeignPlan for PlanDirectModify: the conditions, bare
 	 * expressions, that the remote query of the chosen plan checks.

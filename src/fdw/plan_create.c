@@ -29,6 +29,7 @@
 #include "fdw/plan_cost.h"
 #include "fdw/plan_order.h"
 #include "fdw/plan_prune.h"
+#include "fdw/plan_refusal.h"
 #include "fdw/remote_select.h"
 #include "fdw/remote_sql.h"
 
@@ -143,13 +144,14 @@ scan_flags(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 /* In the order of enum ScanPrivate. */
 static List *
 make_scan_private(char *sql, List *retrieved_attrs, int flags, int fetch_size,
-				  char *relations, List *params)
+				  char *relations, List *params, List *refused)
 {
 	List	   *items;
 
 	items = list_make5(makeString(sql), retrieved_attrs, makeInteger(flags),
 					   makeInteger(fetch_size), makeString(relations));
 	items = lappend(items, makeInteger(list_length(params)));
+	items = lappend(items, refused);
 	Assert(list_length(items) == SCAN_PRIVATE_LENGTH);
 	return items;
 }
@@ -210,7 +212,10 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 											  scan_flags(root, baserel, path,
 														 &tail),
 											  plan_cost_fetch_size(info), "",
-											  context.params),
+											  context.params,
+											  plan_refusal_lines(root, baserel,
+																 path,
+																 local_exprs)),
 							NIL, info->planned_conds, outer_plan);
 }
 
@@ -258,7 +263,10 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 											  scan_flags(root, rel, path, &tail),
 											  plan_cost_fetch_size(info),
 											  remote_select_describe(root, info),
-											  context.params),
+											  context.params,
+											  plan_refusal_lines(root, rel,
+																 path,
+																 local_exprs)),
 							scan_tlist, NIL, outer_plan);
 }
 

@@ -200,28 +200,40 @@ is_locking_exact(PlannerInfo *root, RelOptInfo *rel)
 	return root->parse->rowMarks == NIL || is_only_child(root, rel);
 }
 
-bool
-plan_order_is_bounded(PlannerInfo *root, RelOptInfo *rel,
-					  const FdwRelInfo *info)
+const char *
+plan_order_refusal(PlannerInfo *root, RelOptInfo *rel, const FdwRelInfo *info)
 {
 	Query	   *parse = root->parse;
 	Relids		covered = rel->top_parent_relids ? rel->top_parent_relids :
 	rel->relids;
 
 	if (parse->commandType != CMD_SELECT || parse->limitCount == NULL ||
-		parse->limitOption != LIMIT_OPTION_COUNT ||
-		parse->setOperations != NULL || parse->hasWindowFuncs ||
+		parse->limitOption != LIMIT_OPTION_COUNT)
+		return "not a LIMIT of a SELECT by count";
+	if (parse->setOperations != NULL || parse->hasWindowFuncs ||
 		parse->hasTargetSRFs || parse->distinctClause != NIL ||
 		rel->lateral_relids != NULL)
-		return false;
+		return "the query makes other rows of the rows";
 	if (!info->is_grouped &&
 		(parse->groupClause != NIL || parse->groupingSets != NIL ||
 		 parse->hasAggs || parse->havingQual != NULL))
-		return false;
-	return info->local_conds == NIL && info->local_having == NIL &&
-		bms_is_subset(root->all_baserels, covered) &&
-		is_locking_exact(root, rel) &&
-		plan_order_is_limit_shippable(root, info);
+		return "the rows are grouped here";
+	if (info->local_conds != NIL || info->local_having != NIL)
+		return "a condition is checked before it";
+	if (!bms_is_subset(root->all_baserels, covered))
+		return "the rows are joined here";
+	if (!is_locking_exact(root, rel))
+		return "the rows are locked";
+	if (!plan_order_is_limit_shippable(root, info))
+		return "its expression is not for the server";
+	return NULL;
+}
+
+bool
+plan_order_is_bounded(PlannerInfo *root, RelOptInfo *rel,
+					  const FdwRelInfo *info)
+{
+	return plan_order_refusal(root, rel, info) == NULL;
 }
 
 /* ---- paths ---- */

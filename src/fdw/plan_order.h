@@ -44,6 +44,10 @@ extern bool plan_order_find_keys(PlannerInfo *root, RelOptInfo *rel,
 extern bool plan_order_is_bounded(PlannerInfo *root, RelOptInfo *rel,
 								  const FdwRelInfo *info);
 
+/* What keeps it from that, for EXPLAIN; NULL if it may. */
+extern const char *plan_order_refusal(PlannerInfo *root, RelOptInfo *rel,
+									  const FdwRelInfo *info);
+
 /* How many rows that would be, as estimated. */
 extern double plan_order_bound(PlannerInfo *root, const FdwRelInfo *info);
 

@@ -34,6 +34,7 @@
 #include "fdw/plan_cost.h"
 #include "fdw/plan_estimate.h"
 #include "fdw/plan_order.h"
+#include "fdw/plan_refusal.h"
 #include "fdw/shippable.h"
 
 /* makes add_path() see a difference */
@@ -287,12 +288,18 @@ add_grouping_paths(PlannerInfo *root, RelOptInfo *input_rel,
 	bool		is_bounded;
 	List	   *pathkeys;
 
+	((FdwRelInfo *) input_rel->fdw_private)->was_grouping_tried = true;
 	info = make_grouped_info(root, input_rel->fdw_private,
 							 grouped_rel->reltarget,
 							 is_partial ? NIL : (List *) extra->havingQual,
 							 is_partial);
 	if (info == NULL)
+	{
+		plan_refusal_note_grouping(root, input_rel->fdw_private,
+								   grouped_rel->reltarget,
+								   (List *) extra->havingQual, is_partial);
 		return;
+	}
 	grouped_rel->fdw_private = info;
 	is_bounded = (!is_partial || is_sorted_by_groups(root)) &&
 		plan_order_is_bounded(root, input_rel, info);

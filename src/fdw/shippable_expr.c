@@ -27,13 +27,16 @@
 
 #include "access/sysattr.h"
 #include "access/transam.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat_planner.h"
@@ -61,6 +64,8 @@ typedef struct Walk
 	bool		is_conditional; /* may be left unevaluated by CASE, COALESCE */
 	const Collation *case_arg;	/* of the CASE around, for CaseTestExpr */
 	Collation	found;			/* merged from all that was walked */
+	char	  **refusal;		/* NULL, or gets the reason of the innermost
+								 * no */
 } Walk;
 
 static bool is_unshippable(Node *node, Walk *outer);
@@ -608,10 +613,8 @@ is_unshippable_aggref(Aggref *aggref, Walk *outer)
 }
 
 static bool
-is_unshippable(Node *node, Walk *outer)
+is_unshippable_node(Node *node, Walk *outer)
 {
-	if (node == NULL)
-		return false;
 	if (shippable_expr_is_computed_here(node, outer->scope,
 										outer->is_conditional))
 		return is_unshippable_value(node, outer);
@@ -658,6 +661,128 @@ is_unshippable(Node *node, Walk *outer)
 		default:
 			return true;
 	}
+}
+
+/* ---- the reason ---- */
+
+/* Callback of check_functions_in_node(): stops at what is refused. */
+static bool
+explain_function(Oid function, void *arg)
+{
+	const Walk *walk = arg;
+	Oid			extension;
+
+	if (!is_unshippable_function(function, (void *) walk->scope))
+		return false;
+	extension = getExtensionOfObject(ProcedureRelationId, function);
+	if (func_volatile(function) == PROVOLATILE_VOLATILE)
+		*walk->refusal = psprintf("volatile function %s()",
+								  get_func_name(function));
+	else if (func_volatile(function) == PROVOLATILE_STABLE)
+		*walk->refusal = psprintf("function %s() is not immutable",
+								  get_func_name(function));
+	else if (OidIsValid(extension))
+		*walk->refusal = psprintf("function %s() of extension %s, which option extensions does not name",
+								  get_func_name(function),
+								  get_extension_name(extension));
+	else
+		*walk->refusal = psprintf("function %s() is known here only",
+								  get_func_name(function));
+	return true;
+}
+
+static char *
+explain_type(Oid type, const ShipScope *scope)
+{
+	if (is_object_name_type(type))
+		return psprintf("type %s names objects of one database",
+						format_type_be(type));
+	if (!is_shippable_type(type, scope))
+		return psprintf("type %s is known here only", format_type_be(type));
+	if (!is_sendable_type(type, scope))
+		return psprintf("values of type %s are not sent", format_type_be(type));
+	return NULL;
+}
+
+/* A call whose functions and types are all right. */
+static char *
+explain_collation(Node *node)
+{
+	Oid			input = exprInputCollation(node);
+
+	if (!OidIsValid(input))
+		input = exprCollation(node);
+	if (!OidIsValid(input))
+		return NULL;
+	return psprintf("collation %s may be another one there",
+					get_collation_name(input));
+}
+
+/* The node is refused, and what is below it is not. */
+static char *
+explain_node(Node *node, Walk *walk)
+{
+	char	   *reason;
+
+	switch (nodeTag(node))
+	{
+		case T_List:
+			return NULL;
+		case T_SubPlan:
+		case T_AlternativeSubPlan:
+		case T_SubLink:
+			return pstrdup("subquery");
+		case T_WindowFunc:
+			return pstrdup("window function");
+		case T_PlaceHolderVar:
+			return pstrdup("value computed below an outer join");
+		case T_Var:
+			if (((Var *) node)->varattno < 0)
+				return pstrdup("system column");
+			if (((Var *) node)->varattno == 0)
+				return pstrdup("whole row");
+			break;
+		case T_Aggref:
+			if (explain_function(((Aggref *) node)->aggfnoid, walk))
+				return *walk->refusal;
+			break;
+		default:
+			break;
+	}
+	if (check_functions_in_node(node, explain_function, walk))
+		return *walk->refusal;
+	if (has_unshippable_operator(node, walk->scope))
+		return psprintf("operator %s is known here only",
+						get_opname(node_operator(node)));
+	reason = explain_type(exprType(node), walk->scope);
+	if (reason == NULL)
+		reason = explain_collation(node);
+	return reason ? reason : pstrdup("form of expression that is not sent");
+}
+
+static bool
+is_unshippable(Node *node, Walk *outer)
+{
+	if (node == NULL || !is_unshippable_node(node, outer))
+		return false;
+	if (outer->refusal && *outer->refusal == NULL)
+		*outer->refusal = explain_node(node, outer);
+	return true;
+}
+
+char *
+shippable_expr_refusal(Node *expr, const ShipScope *scope)
+{
+	char	   *refusal = NULL;
+	Walk		walk = {scope, false, NULL, {InvalidOid, DERIVATION_NONE},
+	&refusal};
+
+	if (!is_unshippable(expr, &walk) &&
+		walk.found.derivation != DERIVATION_LOST)
+		return NULL;
+	if (refusal == NULL)
+		refusal = explain_collation(expr);
+	return refusal ? refusal : pstrdup("collation");
 }
 
 bool

@@ -52,6 +52,11 @@ extern bool shippable_expr_is_computed_here(Node *node,
 extern bool shippable_expr_sorts_alike(Node *expr, Oid collation,
 									   const ShipScope *scope);
 
+/*
+ * Why it may not, for EXPLAIN, palloc'd; NULL if it may.
+ */
+extern char *shippable_expr_refusal(Node *expr, const ShipScope *scope);
+
 /* A collation that every server has and that sorts the same everywhere. */
 extern bool shippable_collation_is_portable(Oid collation);
 
