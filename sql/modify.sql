@@ -127,9 +127,37 @@ ROLLBACK;
 SELECT count(*) > 0 AS some FROM md1;
 TRUNCATE md;
 SELECT (SELECT count(*) FROM s0.md) + (SELECT count(*) FROM s1.md) + (SELECT count(*) FROM md_local) AS left;
+-- (what is asked of a shard while others are not done; a failure of one; a loop)
+CREATE TABLE s1.md_ref (k int REFERENCES s1.md);
+INSERT INTO md VALUES (1, 'one', 1), (101, 'two', 2), (201, 'local', 3);
+TRUNCATE md;
+SELECT test.sqlstate('TRUNCATE md, md_new') AS has_foreign_key;
+SELECT count(*) FROM md;
+CREATE FUNCTION md_count() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '%: % rows', TG_OP, (SELECT count(*) FROM md);
+  RETURN NULL;
+EXCEPTION WHEN feature_not_supported THEN
+  RAISE NOTICE 'swallowed';
+  RETURN NULL;
+END $$;
+CREATE TRIGGER count_rows AFTER TRUNCATE ON md FOR EACH STATEMENT EXECUTE FUNCTION md_count();
+TRUNCATE md;
+SELECT count(*) FROM md;
+TRUNCATE md CASCADE;
+DROP TABLE s1.md_ref;
+INSERT INTO md VALUES (1, 'one', 1), (101, 'two', 2);
+DO $$ BEGIN
+  FOR i IN 1..3 LOOP
+    TRUNCATE md;
+    INSERT INTO md VALUES (i, 'loop', 1), (100 + i, 'loop', 1);
+  END LOOP;
+END $$;
+SELECT k, v FROM md ORDER BY k;
+DROP TRIGGER count_rows ON md;
 SELECT test.settled();
 DROP VIEW md_view;
 DROP FOREIGN TABLE md_gen, md_gen_a, md_part;
 DROP TABLE md, md_new, s0.md, s1.md, s0.md_gen, s0.md_part;
 DROP SEQUENCE md_seq;
-DROP FUNCTION md_value(text, int);
+DROP FUNCTION md_value(text, int), md_count();

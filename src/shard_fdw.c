@@ -16,7 +16,6 @@
 
 #include "base/compat.h"
 #include "base/settings.h"
-#include "fdw/bulk_insert.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/plan_hook.h"
 #include "fdw/plan_refusal.h"
@@ -43,7 +42,6 @@ _PG_init(void)
 	worker_launch_init();
 	drop_guard_init();
 	utility_hook_init();
-	bulk_init();
 	scan_group_init();
 	exec_hooks_init();
 	plan_hook_init();

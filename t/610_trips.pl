@@ -67,6 +67,7 @@ trips_ok('EXPLAIN of 8 shards, 72 partitions, remote estimates', 1);
 trips_ok('EXPLAIN of a sum, 72 partitions, remote estimates', 2);
 trips_ok('UPDATE on 1 shard', 2);
 trips_ok('UPDATEs on 2 shards', 4);
+trips_ok('TRUNCATE of 4 shards', 3);
 
 # Connecting to 8 shards takes no longer than connecting to one.
 my $one = measure('shard_fdw', 'by key, new session', 3);

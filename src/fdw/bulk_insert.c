@@ -657,15 +657,9 @@ bulk_finish(EState *estate)
 	finish_writers(estate, NULL);
 }
 
-static void
-flush_branch(TxnBranch *branch)
+void
+bulk_finish_branch(TxnBranch *branch)
 {
 	if (!dlist_is_empty(&writers))
 		finish_writers(NULL, branch);
-}
-
-void
-bulk_init(void)
-{
-	branch_set_flush_put_off(flush_branch);
 }

@@ -31,6 +31,7 @@
 #include "fdw/exec_conflict.h"
 #include "fdw/tuple_io.h"
 #include "remote/remote_request.h"
+#include "txn/branch.h"
 
 typedef struct BulkWriter BulkWriter;
 
@@ -49,9 +50,6 @@ typedef struct BulkTarget
 								 * NULL */
 } BulkTarget;
 
-/* Called by _PG_init(). */
-extern void bulk_init(void);
-
 /* Copies the struct, not what it points to. */
 extern BulkWriter *bulk_create(const BulkTarget *target);
 
@@ -66,5 +64,8 @@ extern void bulk_put_off(BulkWriter *writer, const RemoteQuery *query);
 
 /* Sends and awaits all that the EState's writers have. */
 extern void bulk_finish(EState *estate);
+
+/* The same for what is to be written on a branch, by any statement. */
+extern void bulk_finish_branch(TxnBranch *branch);
 
 #endif							/* SHARD_FDW_FDW_BULK_INSERT_H */

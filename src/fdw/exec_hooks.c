@@ -22,9 +22,18 @@
 typedef struct Frame
 {
 	struct Frame *outer;
-	const EState *estate;		/* NULL for COPY */
+	const EState *estate;		/* NULL for COPY and TRUNCATE */
+	bool		is_truncate;
 	uint64		correction;		/* of COPY: added modulo 2^64 */
+	List	   *truncates;		/* Truncates that have not been awaited */
 } Frame;
+
+/* A TRUNCATE that a shard has been sent. */
+typedef struct Truncate
+{
+	TxnBranch  *branch;
+	RemoteRequest *request;
+} Truncate;
 
 static Frame *innermost = NULL;
 static ExecutorRun_hook_type previous_run = NULL;
@@ -49,9 +58,67 @@ exec_hooks_copy_correction(void)
 {
 	Frame	   *frame = innermost;
 
-	while (frame && frame->estate)
+	while (frame && (frame->estate || frame->is_truncate))
 		frame = frame->outer;
 	return frame ? &frame->correction : NULL;
+}
+
+/* ---- TRUNCATE ---- */
+
+bool
+exec_hooks_put_off_truncate(TxnBranch *branch, RemoteRequest *request)
+{
+	Truncate   *truncate;
+
+	if (innermost == NULL || !innermost->is_truncate)
+		return false;
+	truncate = palloc(sizeof(Truncate));
+	truncate->branch = branch;
+	truncate->request = request;
+	innermost->truncates = lappend(innermost->truncates, truncate);
+	return true;
+}
+
+/*
+ * Awaits those on the branch, or all.
+ */
+static void
+finish_truncates(Frame *frame, const TxnBranch *branch)
+{
+	RemoteRequest **requests;
+	int			nrequests = 0;
+	int			position;
+	ListCell   *cell;
+
+	if (frame->truncates == NIL)
+		return;
+	requests = palloc(sizeof(RemoteRequest *) * list_length(frame->truncates));
+	foreach(cell, frame->truncates)
+	{
+		Truncate   *truncate = lfirst(cell);
+
+		if (branch && truncate->branch != branch)
+			continue;
+		requests[nrequests++] = truncate->request;
+		frame->truncates = foreach_delete_current(frame->truncates, cell);
+	}
+	(void) remote_request_finish_all(requests, nrequests, 0);
+	for (position = 0; position < nrequests; position++)
+	{
+		(void) remote_request_finish(requests[position]);
+		remote_request_release(requests[position]);
+	}
+	pfree(requests);
+}
+
+static void
+finish_put_off(TxnBranch *branch)
+{
+	Frame	   *frame;
+
+	for (frame = innermost; frame; frame = frame->outer)
+		finish_truncates(frame, branch);
+	bulk_finish_branch(branch);
 }
 
 /* ---- the executor ---- */
@@ -75,7 +142,7 @@ continue_run(COMPAT_EXECUTOR_RUN_ARGS)
 static void
 run_hook(COMPAT_EXECUTOR_RUN_ARGS)
 {
-	Frame		frame = {innermost, queryDesc->estate, 0};
+	Frame		frame = {innermost, queryDesc->estate};
 
 	if (!may_modify(queryDesc))
 	{
@@ -109,7 +176,7 @@ finish_hook(QueryDesc *queryDesc)
 		bulk_finish(queryDesc->estate);
 }
 
-/* ---- COPY ---- */
+/* ---- COPY and TRUNCATE ---- */
 
 static void
 utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
@@ -119,9 +186,10 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 {
 	ProcessUtility_hook_type next = previous_utility ? previous_utility :
 	standard_ProcessUtility;
-	Frame		frame = {innermost, NULL, 0};
+	Frame		frame = {innermost};
 
-	if (!IsA(pstmt->utilityStmt, CopyStmt))
+	frame.is_truncate = IsA(pstmt->utilityStmt, TruncateStmt);
+	if (!IsA(pstmt->utilityStmt, CopyStmt) && !frame.is_truncate)
 	{
 		next(pstmt, query_string, read_only_tree, context, params, query_env,
 			 dest, qc);
@@ -132,6 +200,7 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	{
 		next(pstmt, query_string, read_only_tree, context, params, query_env,
 			 dest, qc);
+		finish_truncates(&frame, NULL);
 	}
 	PG_FINALLY();
 	{
@@ -151,4 +220,5 @@ exec_hooks_init(void)
 	ExecutorFinish_hook = finish_hook;
 	previous_utility = ProcessUtility_hook;
 	ProcessUtility_hook = utility_hook;
+	branch_set_flush_put_off(finish_put_off);
 }

@@ -5,7 +5,11 @@
  *
  * Core reads the number of rows of a statement when ExecutorRun(), or COPY,
  * returns, and tells a foreign-data wrapper about the end only later or not
- * in a way that lets it correct the number.  Hooks around both do.
+ * in a way that lets it correct the number.  Hooks around both do.  TRUNCATE
+ * is handed to a wrapper server by server; the hook awaits all of them.
+ *
+ * What has been put off is also awaited before anything else is queued on its
+ * branch.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -15,6 +19,8 @@
 #define SHARD_FDW_FDW_EXEC_HOOKS_H
 
 #include "nodes/execnodes.h"
+
+#include "txn/branch.h"
 
 /* Called by _PG_init(). */
 extern void exec_hooks_init(void);
@@ -30,5 +36,12 @@ extern bool exec_hooks_cover_run(const EState *estate);
  * hooks will not see its end.
  */
 extern uint64 *exec_hooks_copy_correction(void);
+
+/*
+ * Leaves it to the hook to await and release a request of the TRUNCATE under
+ * way; false if the hook will not see its end.
+ */
+extern bool exec_hooks_put_off_truncate(TxnBranch *branch,
+										RemoteRequest *request);
 
 #endif							/* SHARD_FDW_FDW_EXEC_HOOKS_H */

@@ -629,7 +629,7 @@ shardExecForeignBatchInsert(EState *estate, ResultRelInfo *rinfo,
 /* ---- TRUNCATE ---- */
 
 /*
- * Core calls this once for each server.
+ * Core calls this once for each server, and none needs to wait for another.
  */
 void
 shardExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
@@ -660,7 +660,10 @@ shardExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
 	request = branch_queue(branch, &query, BRANCH_USE_WRITE,
 						   coordinator_next_statement(),
 						   GetCurrentTransactionNestLevel());
+	pfree(sql.data);
+	branch_flush(branch);
+	if (exec_hooks_put_off_truncate(branch, request))
+		return;
 	(void) remote_request_finish(request);
 	remote_request_release(request);
-	pfree(sql.data);
 }

@@ -48,6 +48,7 @@ my %table = (
 	t4 => [ 4, 4, '' ],
 	t8 => [ 8, 8, '' ],
 	t72 => [ 72, 8, '' ],
+	x4 => [ 4, 4, '' ],
 	e8 => [ 8, 8, ", use_remote_estimate 'true'" ],
 	e72 => [ 72, 8, ", use_remote_estimate 'true'" ]);
 
@@ -72,6 +73,7 @@ my %case = (
 	  { sql => ['SELECT v FROM t8 WHERE k = 1'], is_new => 1 },
 	'all of 8 shards, new session' =>
 	  { sql => ['SELECT sum(v) FROM t8'], is_new => 1 },
+	'TRUNCATE of 4 shards' => { sql => ['TRUNCATE x4'] },
 	'UPDATE on 1 shard' => { sql => ['UPDATE t8 SET v = v WHERE k = 1'] },
 	'UPDATEs on 2 shards' => {
 		sql => [
@@ -107,6 +109,7 @@ sub cases
 		'EXPLAIN of a sum, 72 partitions, remote estimates',
 		'by key, new session',
 		'all of 8 shards, new session',
+		'TRUNCATE of 4 shards',
 		'UPDATE on 1 shard',
 		'UPDATEs on 2 shards');
 }
