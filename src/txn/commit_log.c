@@ -27,8 +27,11 @@
 #include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
 #include "commands/extension.h"
+#include "commands/vacuum.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/array.h"
@@ -36,6 +39,7 @@
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -548,6 +552,32 @@ commit_log_delete(List *entries)
 	PopActiveSnapshot();
 	table_close(rel, NoLock);
 	return ndeleted;
+}
+
+void
+commit_log_vacuum(void)
+{
+	MemoryContext saved_context = PortalContext;
+	VacuumStmt *statement = makeNode(VacuumStmt);
+	DefElem    *skip = makeDefElem("skip_locked", (Node *) makeBoolean(true),
+								   -1);
+
+	require_relations();
+	statement->options = list_make1(skip);
+	statement->rels = list_make1(makeVacuumRelation(NULL, cache.log, NIL));
+	statement->is_vacuumcmd = true;
+
+	/* where VACUUM keeps what has to outlive its transactions */
+	PortalContext = CurrentMemoryContext;
+	PG_TRY();
+	{
+		ExecVacuum(make_parsestate(NULL), statement, true);
+	}
+	PG_FINALLY();
+	{
+		PortalContext = saved_context;
+	}
+	PG_END_TRY();
 }
 
 bool

@@ -88,6 +88,13 @@ extern List *commit_log_list_with_uncommitted(void);
 extern int	commit_log_delete(List *entries);
 
 /*
+ * VACUUM, for a process that is in a transaction but in no block: the
+ * transaction ends, and another one is open afterwards.  What is needed
+ * longer must not be in the transaction's memory.  Does not wait for a lock.
+ */
+extern void commit_log_vacuum(void);
+
+/*
  * Writes the row of the same xid and token anew, as part of the current
  * transaction; false when somebody else has deleted it or is about to.
  */

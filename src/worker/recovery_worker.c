@@ -4,7 +4,8 @@
  *	  The background worker that settles what is in doubt in one database.
  *
  * Each turn of the main loop deletes the rows of transactions that are known
- * to be finished, makes a pass if one is due, and sleeps.
+ * to be finished, vacuums the log if many have been deleted, makes a pass if
+ * one is due, and sleeps.
  *
  * When a pass is due.  Somebody asked: at once, and again some seconds later,
  * since a PREPARE may have been on its way to the shard when we looked (E).
@@ -54,6 +55,13 @@
 /* one pass waits no longer than this for a shard */
 #define PASS_LIMIT_MS 5000
 
+/*
+ * Autovacuum comes no more often than once a minute, in which a busy server
+ * makes tens of megabytes of dead rows; so the log is vacuumed here whenever
+ * that many have been deleted.
+ */
+#define ROWS_PER_VACUUM 5000
+
 /* a row older than this should have been deleted */
 #define ROW_AGE_MS 1000
 
@@ -79,6 +87,7 @@ static struct
 	TimestampTz next_row_pass;	/* for rows left in the log; 0: at once */
 	int			row_pause_ms;	/* before the one after that */
 	TimestampTz next_interval_pass;
+	int			deleted_rows;	/* since the last VACUUM */
 	bool		has_old_rows;
 	bool		has_waiting;	/* the last pass left what runs here */
 }			state;
@@ -124,10 +133,25 @@ end_transaction(void)
 static void
 delete_settled_rows(void)
 {
+	int			nrows;
+
 	begin_transaction("deleting rows of finished transactions");
-	if (commit_log_delete(worker_shared_pop_settled()) > 0)
+	nrows = commit_log_delete(worker_shared_pop_settled());
+	if (nrows > 0)
 		state.idle_since = GetCurrentTimestamp();
+	state.deleted_rows += nrows;
 	end_transaction();
+}
+
+static void
+vacuum_if_due(void)
+{
+	if (state.deleted_rows < ROWS_PER_VACUUM)
+		return;
+	begin_transaction("vacuuming the log");
+	commit_log_vacuum();
+	end_transaction();
+	state.deleted_rows = 0;
 }
 
 static void
@@ -527,6 +551,7 @@ shard_fdw_worker_main(Datum arg)
 			proc_exit(0);
 		}
 		delete_settled_rows();
+		vacuum_if_due();
 		look_for_old_rows();
 		retry = next_retry(&is_early);
 		run_pass_if_due(retry);
