@@ -39,6 +39,7 @@
 #include "fdw/bulk_insert.h"
 #include "fdw/exec_conflict.h"
 #include "fdw/exec_hooks.h"
+#include "fdw/exec_move.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_options.h"
 #include "fdw/fdw_plan.h"
@@ -73,6 +74,11 @@ typedef struct ModifyState
 	uint64	   *counter;		/* see BulkTarget */
 	BulkWriter *writer;			/* from the first row on */
 	ExecConflict *conflict;		/* of INSERT, or NULL */
+
+	/* of UPDATE in a partitioned table, else NULL */
+	RowMover   *mover;			/* where rows may leave */
+	struct ModifyState *departures; /* deletes them */
+	struct ModifyState *arrivals;	/* inserts rows that come from elsewhere */
 } ModifyState;
 
 /* What differs between the ways a ModifyState comes about. */
@@ -224,6 +230,24 @@ find_junk(List *tlist, const char *name)
 	return attno;
 }
 
+static void
+prepare_departures(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+				   ModifyState *modify)
+{
+	ModifyStatement statement = {0};
+	ModifyState *departures;
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	remote_sql_delete(&sql, modify->rel, NIL);
+	statement.sql = sql.data;
+	departures = make_modify(modify->estate, rinfo, &statement, true);
+	departures->ctid_attno = modify->ctid_attno;
+	departures->tableoid_attno = modify->tableoid_attno;
+	modify->departures = departures;
+	modify->mover = row_mover_create(mtstate, rinfo);
+}
+
 void
 shardBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 						List *fdw_private, int subplan_index, int eflags)
@@ -253,6 +277,8 @@ shardBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		modify->tableoid_attno = find_junk(tlist, SHARD_ROW_TABLEOID_NAME);
 	}
 	choose_bulk(modify, mtstate, rinfo, mtstate->operation, true);
+	if (intVal(list_nth(fdw_private, MODIFY_PRIVATE_MAY_MOVE)) != 0)
+		prepare_departures(mtstate, rinfo, modify);
 	rinfo->ri_FdwState = modify;
 }
 
@@ -292,7 +318,8 @@ list_columns(Relation rel, bool with_generated)
 }
 
 /*
- * The columns that RETURNING needs of a row routed to the table; its list has
+ * The columns that RETURNING needs of a row routed to the table by an INSERT;
+ * its list has
  * been translated to the table's columns, under the number of the plan's
  * first result relation.
  */
@@ -327,7 +354,9 @@ choose_returning(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
 	statement->has_returning = false;
 	statement->retrieved_attrs = NIL;
 	if ((rinfo->ri_TrigDesc && rinfo->ri_TrigDesc->trig_insert_after_row) ||
-		rinfo->ri_WithCheckOptions != NIL)
+		rinfo->ri_WithCheckOptions != NIL ||
+		(plan && plan->operation != CMD_INSERT &&
+		 (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)))
 		statement->retrieved_attrs = list_columns(rinfo->ri_RelationDesc, true);
 	else if (plan && plan->returningLists != NIL)
 		statement->retrieved_attrs = list_returning_columns(mtstate, rinfo);
@@ -335,18 +364,20 @@ choose_returning(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
 }
 
 /*
- * Rows moved by an UPDATE into a partition that the same UPDATE reads might
- * be met there once more.
+ * Rows that an UPDATE moves here must not be met again by the same UPDATE.
+ * Queries that have been sent do not see them.
  */
 static void
-check_row_movement(const ModifyTable *plan, const ResultRelInfo *rinfo)
+check_row_movement(const ModifyTableState *mtstate, const ModifyState *modify)
 {
-	if (plan && plan->operation != CMD_INSERT &&
-		(rinfo->ri_usesFdwDirectModify || rinfo->ri_FdwState))
+	if (scan_group_may_see_writes(modify->estate, modify->userid,
+								  modify->serverid))
 		ereport(ERROR,
 				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("cannot route tuples into foreign table to be updated \"%s\"",
-					   RelationGetRelationName(rinfo->ri_RelationDesc)));
+				errmsg("cannot move rows to foreign table \"%s\" while its server is read",
+					   RelationGetRelationName(modify->rel)),
+				errdetail("The plan may send more queries to the server, which would find the rows again."),
+				errhint("Disable enable_nestloop, so that the plan reads each table once."));
 }
 
 void
@@ -359,7 +390,6 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	ModifyStatement statement;
 	ModifyState *modify;
 
-	check_row_movement(plan, rinfo);
 	old_context = MemoryContextSwitchTo(estate->es_query_cxt);
 	statement.target_attrs = list_columns(rel, false);
 	choose_returning(mtstate, rinfo, &statement);
@@ -368,8 +398,13 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	choose_bulk(modify, mtstate, rinfo, CMD_INSERT,
 				plan ? exec_hooks_cover_run(estate) :
 				exec_hooks_copy_correction() != NULL);
-	rinfo->ri_FdwState = modify;
 	MemoryContextSwitchTo(old_context);
+	if (plan && plan->operation != CMD_INSERT)
+		check_row_movement(mtstate, modify);
+	if (rinfo->ri_FdwState)
+		((ModifyState *) rinfo->ri_FdwState)->arrivals = modify;
+	else
+		rinfo->ri_FdwState = modify;
 }
 
 void
@@ -525,6 +560,8 @@ shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 {
 	ModifyState *modify = rinfo->ri_FdwState;
 
+	if (modify->arrivals)
+		modify = modify->arrivals;
 	if (!modify->is_bulk)
 		return modify_row(modify, slot, planSlot);
 	if (modify->writer == NULL)
@@ -556,11 +593,28 @@ change_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 	return slot;
 }
 
+/*
+ * The row goes to another partition, as DELETE and INSERT.
+ */
+static TupleTableSlot *
+move_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+{
+	row_mover_route(modify->mover, slot);
+	if (modify_row(modify->departures, slot, plan_slot) == NULL ||
+		!row_mover_insert(modify->mover, slot, plan_slot))
+		return NULL;
+	return slot;
+}
+
 TupleTableSlot *
 shardExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return change_row(rinfo->ri_FdwState, slot, planSlot);
+	ModifyState *modify = rinfo->ri_FdwState;
+
+	if (modify->mover && !row_mover_is_staying(modify->mover, slot))
+		return move_row(modify, slot, planSlot);
+	return change_row(modify, slot, planSlot);
 }
 
 TupleTableSlot *

@@ -77,6 +77,8 @@ enum ModifyPrivate
 									 * columns are not among them */
 	MODIFY_PRIVATE_HAS_RETURNING,	/* Integer 0/1 */
 	MODIFY_PRIVATE_RETRIEVED_ATTRS, /* integer List: columns of RETURNING */
+	MODIFY_PRIVATE_MAY_MOVE,	/* Integer 0/1: UPDATE may give a row the key
+								 * of another partition */
 	MODIFY_PRIVATE_LENGTH
 };
 

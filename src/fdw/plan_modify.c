@@ -8,8 +8,8 @@
  * does the work.  Otherwise the rows are read, with their identity, and
  * written one by one or in batches by statements with parameters.
  *
- * Rows of a partition stay where they are: an UPDATE of a column that decides
- * the shard is refused, as it would leave a row that its key does not find.
+ * An UPDATE that may give a row a key of another partition is never direct, as
+ * the row has to be moved (exec_move.h).
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -133,7 +133,7 @@ returned_attrs(ModifyTable *plan, Relation rel, Index rtindex,
 	return remote_sql_retrieved_attrs(rel, used);
 }
 
-/* ---- rows stay in their partition ---- */
+/* ---- do rows stay in their partition? ---- */
 
 typedef struct NewValues
 {
@@ -213,8 +213,12 @@ is_value_kept(PlannerInfo *root, Index rtindex, AttrNumber attnum, Node *value)
 	return false;
 }
 
-static void
-refuse_row_movement(PlannerInfo *root, Index rtindex, Relation rel)
+/*
+ * May the UPDATE give a row a key that belongs to another partition?  A row
+ * trigger that runs before may change any column.
+ */
+static bool
+may_move_rows(PlannerInfo *root, Index rtindex, Relation rel)
 {
 	List	   *quals = RelationGetPartitionQual(rel);
 	Bitmapset  *key = NULL;
@@ -222,6 +226,10 @@ refuse_row_movement(PlannerInfo *root, Index rtindex, Relation rel)
 	NewValues	values;
 	ListCell   *attr;
 
+	if (quals == NIL)
+		return false;
+	if (rel->trigdesc && rel->trigdesc->trig_update_before_row)
+		return true;
 	pull_varattnos((Node *) quals, 1, &key);
 	get_translated_update_targetlist(root, rtindex,
 									 &values.targets, &values.attrs);
@@ -234,25 +242,21 @@ refuse_row_movement(PlannerInfo *root, Index rtindex, Relation rel)
 						   find_new_value(&values, attnum)))
 			is_changed = true;
 	}
-	if (is_changed && !is_constraint_met(root, quals, &values))
-		ereport(ERROR,
-				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("cannot update the partition key of foreign table \"%s\"",
-					   RelationGetRelationName(rel)),
-				errdetail("The row might have to move to another shard."),
-				errhint("Delete the row and insert it again in the same transaction."));
+	return is_changed && !is_constraint_met(root, quals, &values);
 }
 
 /* ---- row by row ---- */
 
 /* In the order of enum ModifyPrivate. */
 static List *
-make_modify_private(char *sql, List *target_attrs, List *returning_attrs)
+make_modify_private(char *sql, List *target_attrs, List *returning_attrs,
+					bool may_move)
 {
 	List	   *items;
 
-	items = list_make4(makeString(sql), target_attrs,
-					   makeInteger(returning_attrs != NIL), returning_attrs);
+	items = list_make5(makeString(sql), target_attrs,
+					   makeInteger(returning_attrs != NIL), returning_attrs,
+					   makeInteger(may_move));
 	Assert(list_length(items) == MODIFY_PRIVATE_LENGTH);
 	return items;
 }
@@ -267,6 +271,7 @@ shardPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	List	   *returning_attrs = returned_attrs(plan, rel, resultRelation,
 												 subplan_index);
 	RemoteInsert insert = {0};
+	bool		may_move = false;
 	Bitmapset  *updated;
 	StringInfoData sql;
 
@@ -284,7 +289,7 @@ shardPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 			remote_sql_insert(&sql, &insert);
 			break;
 		case CMD_UPDATE:
-			refuse_row_movement(root, resultRelation, rel);
+			may_move = may_move_rows(root, resultRelation, rel);
 			updated = get_rel_all_updated_cols(root,
 											   find_base_rel(root,
 															 resultRelation));
@@ -298,7 +303,8 @@ shardPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 			elog(ERROR, "unexpected operation: %d", (int) plan->operation);
 	}
 	table_close(rel, NoLock);
-	return make_modify_private(sql.data, target_attrs, returning_attrs);
+	return make_modify_private(sql.data, target_attrs, returning_attrs,
+							   may_move);
 }
 
 /* ---- direct ---- */
@@ -434,8 +440,12 @@ shardPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 
 	direct.rel = table_open(planner_rt_fetch(resultRelation, root)->relid,
 							NoLock);
-	if (plan->operation == CMD_UPDATE)
-		refuse_row_movement(root, resultRelation, direct.rel);
+	if (plan->operation == CMD_UPDATE &&
+		may_move_rows(root, resultRelation, direct.rel))
+	{
+		table_close(direct.rel, NoLock);
+		return false;
+	}
 	direct.conds = info->planned_conds;
 	direct.has_returning = plan->returningLists != NIL;
 	direct.returning_attrs = returned_attrs(plan, direct.rel, resultRelation,

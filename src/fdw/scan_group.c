@@ -602,6 +602,27 @@ start_group(ScanSet *set, const ScanMember *member)
 	list_free(group);
 }
 
+/*
+ * A scan that is made again asks again only where parameters of other nodes
+ * have changed; one that has nothing to send is never started.
+ */
+bool
+scan_group_may_see_writes(EState *estate, Oid userid, Oid serverid)
+{
+	ScanSet    *set = find_set(estate);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &set->members)
+	{
+		ScanMember *member = dlist_container(ScanMember, node_link, iter.cur);
+
+		if (member->userid == userid && member->serverid == serverid &&
+			(!member->is_started || member->has_exec_params))
+			return true;
+	}
+	return false;
+}
+
 void
 scan_group_start(ScanMember *member)
 {

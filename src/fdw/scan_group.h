@@ -91,6 +91,13 @@ extern void scan_group_start(ScanMember *member);
 /* The member ends before its EState. */
 extern void scan_group_leave(ScanMember *member);
 
+/*
+ * May the EState's plan still send the server a query, which would see what
+ * has been written meanwhile?
+ */
+extern bool scan_group_may_see_writes(EState *estate, Oid userid,
+									  Oid serverid);
+
 /* The number of the local statement that the EState executes. */
 extern uint64 scan_group_statement(EState *estate);
 
