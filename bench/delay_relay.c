@@ -8,9 +8,14 @@
  * Listens on a TCP port of 127.0.0.1 that the system chooses, prints it, and
  * connects each client to the Unix socket.  Every chunk is handed on a fixed
  * time after it arrived, in order and independent of all others, so what is
- * sent in one go arrives in one go: latency without serialisation.  Lines
- * "delay MICROSECONDS" on standard input set the time for each direction and
- * are answered with "ok"; end of file ends the program.
+ * sent in one go arrives in one go: latency without serialisation.
+ *
+ * Commands are lines on standard input, each answered with "ok"; end of file
+ * ends the program.
+ *
+ *	  delay MICROSECONDS	the time for each direction
+ *	  handshake 1			new connections wait for TCP's handshake as well,
+ *							which takes no time on the loopback interface
  *
  * The Perl relay of the tests can do the same, but its clock is coarser.
  *
@@ -54,12 +59,14 @@ typedef struct Stream
 	int			from;			/* -1: free */
 	int			to;
 	int			is_read_done;
+	int64_t		open_at;		/* what arrives earlier counts from then */
 	Chunk	   *first;
 	Chunk	   *last;
 } Stream;
 
 static Stream streams[MAX_STREAMS];
 static int64_t delay;
+static int	is_handshake_charged;
 static const char *target;
 
 static void
@@ -136,6 +143,8 @@ accept_client(int listener)
 	memset(&streams[pair], 0, 2 * sizeof(Stream));
 	streams[pair].from = streams[pair + 1].to = client;
 	streams[pair].to = streams[pair + 1].from = server;
+	if (is_handshake_charged)
+		streams[pair].open_at = now() + 2 * delay;
 }
 
 static void
@@ -179,7 +188,10 @@ read_chunk(Stream *stream)
 		length = 0;
 	}
 	chunk->next = NULL;
-	chunk->due = now() + delay;
+	chunk->due = now();
+	if (chunk->due < stream->open_at)
+		chunk->due = stream->open_at;
+	chunk->due += delay;
 	chunk->length = length;
 	chunk->sent = 0;
 	if (stream->first)
@@ -226,12 +238,14 @@ static void
 read_command(void)
 {
 	char		line[64];
-	long		us;
+	long		value;
 
 	if (fgets(line, sizeof(line), stdin) == NULL)
 		exit(0);
-	if (sscanf(line, "delay %ld", &us) == 1)
-		delay = us * 1000;
+	if (sscanf(line, "delay %ld", &value) == 1)
+		delay = value * 1000;
+	else if (sscanf(line, "handshake %ld", &value) == 1)
+		is_handshake_charged = value != 0;
 	printf("ok\n");
 	fflush(stdout);
 }

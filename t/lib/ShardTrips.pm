@@ -32,14 +32,11 @@ use strict;
 use warnings;
 
 use Carp;
-use FindBin;
-use IPC::Open2;
 use List::Util qw(min);
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time);
 
 use ShardCluster;
+use ShardDelay;
 
 use constant NSHARDS => 8;
 
@@ -148,39 +145,10 @@ sub new
 		});
 
 	$self->{cluster} = $cluster;
-	$self->_start_relay($cluster->shard(0));
+	$self->{relay} = ShardDelay->new($cluster->shard(0));
 	$self->_create_remote_tables;
 	$self->_create_local_tables($_) foreach @{ $param{wrappers} };
 	return $self;
-}
-
-sub _start_relay
-{
-	my ($self, $node) = @_;
-	my $source = "$FindBin::RealBin/../bench/delay_relay.c";
-	my $program = PostgreSQL::Test::Utils::tempdir() . '/delay_relay';
-	my $cc = $ENV{CC} || 'cc';
-
-	system($cc, '-O2', '-o', $program, $source) == 0
-	  or croak "could not compile $source";
-	$self->{relay_pid} =
-	  open2($self->{relay_out}, $self->{relay_in}, $program,
-		$node->host . '/.s.PGSQL.' . $node->port);
-	my $port = readline($self->{relay_out}) // croak 'the relay did not start';
-	chomp($port);
-	$self->{port} = $port;
-	return;
-}
-
-sub _set_delay
-{
-	my ($self, $ms) = @_;
-	my $fh = $self->{relay_in};
-
-	printf $fh "delay %d\n", $ms * 1000;
-	$fh->flush;
-	readline($self->{relay_out}) // croak 'the relay has gone';
-	return;
 }
 
 sub _create_remote_tables
@@ -210,6 +178,7 @@ sub _create_local_tables
 {
 	my ($self, $wrapper) = @_;
 	my $cluster = $self->{cluster};
+	my $port = $self->{relay}->port;
 	my $schema = _schema($wrapper);
 	my ($fdw) = $wrapper =~ /^(\w+)/;
 	my $options = $wrapper =~ /\+/ ? ", async_capable 'true'" : '';
@@ -221,7 +190,7 @@ sub _create_local_tables
 	foreach my $n (0 .. NSHARDS - 1)
 	{
 		$cluster->sql("CREATE SERVER ${schema}_$n FOREIGN DATA WRAPPER $fdw"
-			  . " OPTIONS (host '127.0.0.1', port '$self->{port}',"
+			  . " OPTIONS (host '127.0.0.1', port '$port',"
 			  . " dbname 'shard_$n'$options)");
 		$cluster->sql(
 			"CREATE USER MAPPING FOR CURRENT_USER SERVER ${schema}_$n");
@@ -330,20 +299,20 @@ sub measure
 	my %took;
 
 	$rounds //= 15;
-	$self->_set_delay(0);
+	$self->{relay}->set(0);
 	$self->_run($wrapper, $case) foreach 1 .. 6;
 	foreach my $round (1 .. $rounds)
 	{
 		foreach my $ms ($short, $long)
 		{
-			$self->_set_delay($ms);
+			$self->{relay}->set($ms);
 
 			# what the last run left on its way must not count
 			$self->_run($wrapper, $case) unless $case->{is_new};
 			push @{ $took{$ms} }, $self->_run($wrapper, $case);
 		}
 	}
-	$self->_set_delay(0);
+	$self->{relay}->set(0);
 	return ($self->_typical(@{ $took{$long} }) -
 		  $self->_typical(@{ $took{$short} })) / (2 * ($long - $short));
 }
@@ -353,8 +322,7 @@ sub stop
 	my ($self) = @_;
 	$_->close foreach values %{ $self->{sessions} };
 	$self->{cluster}->stop;
-	close($self->{relay_in});
-	waitpid($self->{relay_pid}, 0);
+	$self->{relay}->stop;
 	return;
 }
 
