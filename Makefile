@@ -148,11 +148,15 @@ dist: checkver
 	git archive --format zip --prefix=$(EXTENSION)-$(EXTVERSION)/ \
 		-o $(EXTENSION)-$(EXTVERSION).zip HEAD
 
-## bench: beside postgres_fdw: round trips, scans, look-ups (half an hour)
-bench: install
-	@tools/bench-trips
-	@bench/scan.sh
-	@bench/point.sh
+## bench: measure beside postgres_fdw, an hour; BENCH="trips scan" for some tables
+bench:
+	@tools/install-deps build test bench
+	@bench/run --pg-config $(PG_CONFIG) $(if $(BENCH),--only "$(BENCH)")
+
+## bench-quick: the same, small, to see that it works; minutes
+bench-quick:
+	@tools/install-deps build test bench
+	@bench/run --pg-config $(PG_CONFIG) --quick $(if $(BENCH),--only "$(BENCH)")
 
 ## hooks: have git run the lint before each commit and look at its message
 hooks:
@@ -161,4 +165,4 @@ hooks:
 
 .PHONY: help quickstart quickstart-stop test peer-suite faults soak mutants unit \
 	test-all-versions lint checkver indent analyze sanitize coverage dist \
-	bench hooks
+	bench bench-quick hooks

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
 
 # How many network round trips typical statements wait for, measured through
-# a relay that delays; bench/trips.pl prints the same beside postgres_fdw.
+# a relay that delays.
 
 use strict;
 use warnings;
