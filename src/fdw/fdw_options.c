@@ -204,6 +204,12 @@ check_extensions(DefElem *def)
 }
 
 static void
+check_pool_mode(DefElem *def)
+{
+	(void) remote_options_parse_pooling(defGetString(def));
+}
+
+static void
 check_password_required(DefElem *def)
 {
 	if (!defGetBoolean(def) && !superuser())
@@ -298,6 +304,7 @@ static const OwnOption own_options[] = {
 	{"parallel_abort", ON_SERVER, check_boolean, NULL},
 	{"parallel_commit", ON_SERVER, check_boolean, NULL},
 	{"password_required", ON_MAPPING, check_password_required, NULL},
+	{"pool_mode", ON_SERVER, check_pool_mode, NULL},
 	{"schema_name", ON_TABLE, check_name, NULL},
 	{"table_name", ON_TABLE, check_name, NULL},
 	{"truncatable", ON_SERVER | ON_TABLE, check_boolean, apply_truncatable},

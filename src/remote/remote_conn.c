@@ -215,6 +215,24 @@ used_own_credentials(const RemoteConn *conn)
 		 compat_connection_used_gssapi(conn->pg));
 }
 
+/*
+ * Those that go ahead of the first statement of the session.
+ */
+static void
+insert_settings(RemoteConn *conn)
+{
+	const char *sql;
+	int			position;
+
+	if (conn->options->pooling != REMOTE_POOLING_TRANSACTION &&
+		PQserverVersion(conn->pg) >= CLIENT_CHECK_VERSION)
+		remote_request_insert_setup(conn, CLIENT_CHECK_SQL, false);
+	if (conn->options->pooling != REMOTE_POOLING_SESSION)
+		return;
+	for (position = 0; (sql = remote_options_setting_sql(position)); position++)
+		remote_request_insert_setup(conn, sql, true);
+}
+
 static void
 connection_is_up(RemoteConn *conn)
 {
@@ -237,8 +255,7 @@ connection_is_up(RemoteConn *conn)
 	conn->generation++;
 	conn->stats.connects++;
 	conn->last_activity = GetCurrentTimestamp();
-	if (PQserverVersion(conn->pg) >= CLIENT_CHECK_VERSION)
-		remote_request_insert_setup(conn, CLIENT_CHECK_SQL, false);
+	insert_settings(conn);
 	if (conn->setup_sql)
 		remote_request_insert_setup(conn, conn->setup_sql, true);
 }
@@ -258,6 +275,13 @@ is_poll_event_there(RemoteConn *conn)
 	return pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
 }
 
+static const char *
+connect_hint(const char *message)
+{
+	return strstr(message, "unsupported startup parameter") ?
+		"Behind a pooler the foreign server needs the option \"pool_mode\"." : NULL;
+}
+
 void
 remote_conn_poll(RemoteConn *conn)
 {
@@ -270,7 +294,8 @@ remote_conn_poll(RemoteConn *conn)
 		else if (conn->poll_status == PGRES_POLLING_FAILED)
 			remote_conn_fail(conn,
 							 ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
-							 NULL, PQerrorMessage(conn->pg), NULL);
+							 NULL, PQerrorMessage(conn->pg),
+							 connect_hint(PQerrorMessage(conn->pg)));
 	}
 	if (conn->state == REMOTE_CONN_CONNECTING && conn->connect_deadline != 0 &&
 		GetCurrentTimestamp() >= conn->connect_deadline)
@@ -396,10 +421,18 @@ remote_conn_userid(const RemoteConn *conn)
 	return conn->userid;
 }
 
+RemotePooling
+remote_conn_pooling(const RemoteConn *conn)
+{
+	return conn->options->pooling;
+}
+
 int
 remote_conn_backend_pid(const RemoteConn *conn)
 {
-	return conn->state == REMOTE_CONN_READY ? PQbackendPID(conn->pg) : 0;
+	return conn->state == REMOTE_CONN_READY &&
+		conn->options->pooling == REMOTE_POOLING_NONE ?
+		PQbackendPID(conn->pg) : 0;
 }
 
 int

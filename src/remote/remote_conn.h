@@ -18,6 +18,7 @@
 #ifndef SHARD_FDW_REMOTE_REMOTE_CONN_H
 #define SHARD_FDW_REMOTE_REMOTE_CONN_H
 
+#include "remote/remote_options.h"
 #include "remote/remote_request.h"
 
 typedef enum RemoteConnState
@@ -79,6 +80,9 @@ extern RemoteConnState remote_conn_state(const RemoteConn *conn);
 extern const char *remote_conn_server_name(const RemoteConn *conn);
 extern Oid	remote_conn_serverid(const RemoteConn *conn);
 extern Oid	remote_conn_userid(const RemoteConn *conn);
+extern RemotePooling remote_conn_pooling(const RemoteConn *conn);
+
+/* The session's process on the shard; 0 if there is none or it is not known. */
 extern int	remote_conn_backend_pid(const RemoteConn *conn);
 extern int	remote_conn_server_version(const RemoteConn *conn);
 extern const RemoteConnStats *remote_conn_stats(const RemoteConn *conn);

@@ -17,7 +17,9 @@
  * Session state the wrapper relies on travels in the startup packet, so it
  * costs no round trip and cannot be lost: styles in which values are printed
  * and read the same everywhere, search_path without user schemas, and READ
- * ONLY for statements that run outside an explicit block.
+ * ONLY for statements that run outside an explicit block.  A pooler takes no
+ * such packet; there the settings go ahead of the first statement of the
+ * session or of each transaction, in the same flush.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -46,17 +48,41 @@ static const char *const internal_keywords[] = {
 	"client_encoding", "fallback_application_name", "replication"
 };
 
-static const char session_settings[] =
-"-c search_path=pg_catalog -c timezone=GMT -c datestyle=ISO"
-" -c intervalstyle=postgres -c extra_float_digits=3"
-/* literals mean on the shard what they mean here, backslashes included */
-" -c standard_conforming_strings=on -c array_nulls=on"
-" -c default_transaction_read_only=on"
-" -c default_transaction_isolation=read\\ committed"
-" -c default_transaction_deferrable=off"
-/* a shard lets go of what a vanished coordinator held within a minute */
-" -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10"
-" -c tcp_keepalives_count=3";
+typedef struct SessionSetting
+{
+	const char *name;
+	const char *value;
+	bool		is_for_connection;	/* of no use where the connection is that
+									 * of a pooler */
+} SessionSetting;
+
+static const SessionSetting session_settings[] = {
+	{"search_path", "pg_catalog", false},
+	{"timezone", "GMT", false},
+	{"datestyle", "ISO", false},
+	{"intervalstyle", "postgres", false},
+	{"extra_float_digits", "3", false},
+	/* literals mean on the shard what they mean here, backslashes included */
+	{"standard_conforming_strings", "on", false},
+	{"array_nulls", "on", false},
+	{"default_transaction_read_only", "on", false},
+	{"default_transaction_isolation", "read committed", false},
+	{"default_transaction_deferrable", "off", false},
+	/* a shard lets go of what a vanished coordinator held within a minute */
+	{"tcp_keepalives_idle", "30", true},
+	{"tcp_keepalives_interval", "10", true},
+	{"tcp_keepalives_count", "3", true}
+};
+
+/*
+ * A pooler whose client has gone closes the connection, which the shard looks
+ * at only now and then, if it can: from version 14 on, and not everywhere.
+ */
+static const char client_check[] =
+", CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4"
+" OPERATOR(pg_catalog.>=) 140000"
+" AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%' THEN"
+" pg_catalog.set_config('client_connection_check_interval', '2s', true) END";
 
 /*
  * Newer minor releases refuse libpq options they do not know, so that an
@@ -354,6 +380,87 @@ connect_timeout_ms(const ForeignServer *server)
 	return Max(seconds, 2) * 1000;
 }
 
+/*
+ * For the keyword options: the user's own first, so that ours win.
+ */
+static char *
+startup_settings(const char *user_options)
+{
+	StringInfoData buf;
+	int			position;
+	const char *c;
+
+	initStringInfo(&buf);
+	if (user_options)
+		appendStringInfoString(&buf, user_options);
+	for (position = 0; position < lengthof(session_settings); position++)
+	{
+		appendStringInfo(&buf, " -c %s=", session_settings[position].name);
+		for (c = session_settings[position].value; *c; c++)
+		{
+			if (*c == ' ')
+				appendStringInfoChar(&buf, '\\');
+			appendStringInfoChar(&buf, *c);
+		}
+	}
+	return buf.data;
+}
+
+const char *
+remote_options_setting_sql(int position)
+{
+	const SessionSetting *setting = &session_settings[position];
+
+	if (position >= lengthof(session_settings) || setting->is_for_connection)
+		return NULL;
+	return psprintf("SET %s = '%s'", setting->name, setting->value);
+}
+
+const char *
+remote_options_settings_query(void)
+{
+	static char *query = NULL;
+	StringInfoData buf;
+	int			position;
+
+	if (query)
+		return query;
+	initStringInfo(&buf);
+	for (position = 0; position < lengthof(session_settings); position++)
+	{
+		const SessionSetting *setting = &session_settings[position];
+
+		if (setting->is_for_connection)
+			break;
+		appendStringInfo(&buf, "%s pg_catalog.set_config('%s', '%s', true)",
+						 position == 0 ? "SELECT" : ",",
+						 setting->name, setting->value);
+	}
+	appendStringInfoString(&buf, client_check);
+	query = MemoryContextStrdup(TopMemoryContext, buf.data);
+	pfree(buf.data);
+	return query;
+}
+
+RemotePooling
+remote_options_parse_pooling(const char *value)
+{
+	static const char *const names[] = {"none", "session", "transaction"};
+	int			mode;
+
+	for (mode = 0; mode < lengthof(names); mode++)
+	{
+		if (strcmp(value, names[mode]) == 0)
+			return (RemotePooling) mode;
+	}
+	ereport(ERROR,
+			errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			errmsg("invalid value for string option \"%s\": %s",
+				   "pool_mode", value),
+			errhint("Valid values are \"none\", \"session\" and \"transaction\"."));
+	return REMOTE_POOLING_NONE; /* keep compiler quiet */
+}
+
 RemoteOptions *
 remote_options_build(const ForeignServer *server, const UserMapping *user)
 {
@@ -361,6 +468,7 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 	int			max_keywords;
 	const char *user_options = find_option(server->options, "options");
 	const char *application = find_option(server->options, "application_name");
+	const char *pool_mode = find_option(server->options, "pool_mode");
 
 	if (setting_application_name && setting_application_name[0])
 		application = setting_application_name;
@@ -381,9 +489,12 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 					remote_options_application_name(application));
 	add_keyword(&list, "fallback_application_name", "shard_fdw");
 	add_keyword(&list, "client_encoding", GetDatabaseEncodingName());
-	add_keyword(&list, "options",
-				user_options ? psprintf("%s %s", user_options, session_settings) :
-				session_settings);
+	if (pool_mode)
+		list.options->pooling = remote_options_parse_pooling(pool_mode);
+	if (list.options->pooling == REMOTE_POOLING_NONE)
+		add_keyword(&list, "options", startup_settings(user_options));
+	else if (user_options)
+		add_keyword(&list, "options", user_options);
 
 	if (uses_scram_passthrough(server, user))
 		add_scram_keys(&list);

@@ -31,12 +31,26 @@ typedef struct RemoteKeyword
  */
 extern const RemoteKeyword *remote_options_keywords(int *nkeywords);
 
+/*
+ * What stands between us and the shard: pool_mode.  A pooler does not know the
+ * startup parameters that the settings of a session travel in, and tells
+ * process ids of its own.
+ */
+typedef enum RemotePooling
+{
+	REMOTE_POOLING_NONE,		/* the shard itself */
+	REMOTE_POOLING_SESSION,		/* our session is one on the shard */
+	REMOTE_POOLING_TRANSACTION	/* each transaction may be in another session
+								 * of the shard: no state outlives it */
+} RemotePooling;
+
 typedef struct RemoteOptions
 {
 	const char **keywords;		/* NULL-terminated, for libpq */
 	const char **values;
 	int			connect_timeout_ms;
 	bool		keep_connection;
+	RemotePooling pooling;
 	bool		needs_own_password; /* the user must not connect on the
 									 * server's credentials: check after
 									 * connecting that a password was used */
@@ -52,6 +66,18 @@ typedef struct RemoteOptions
  */
 extern RemoteOptions *remote_options_build(const ForeignServer *server,
 										   const UserMapping *user);
+
+/* Raises when the text is no value of pool_mode. */
+extern RemotePooling remote_options_parse_pooling(const char *value);
+
+/*
+ * The settings that the wrapper relies on, where they do not travel in the
+ * startup packet: the statement that sets the first, the second, ... for the
+ * session, NULL behind the last; and a query that sets all of them for one
+ * transaction.
+ */
+extern const char *remote_options_setting_sql(int position);
+extern const char *remote_options_settings_query(void);
 
 /* Replaces the escapes %a %c %C %d %u %p %% of shard_fdw.application_name. */
 extern char *remote_options_application_name(const char *pattern);

@@ -87,7 +87,8 @@ choose_statement(RemoteConn *conn, RemoteRequest *request)
 {
 	RemoteStatement *statement;
 
-	if (!request->query.is_reusable)
+	if (!request->query.is_reusable ||
+		conn->options->pooling == REMOTE_POOLING_TRANSACTION)
 		return true;
 	statement = remote_statement_lookup(conn, &request->query);
 	if (statement == NULL)

@@ -422,7 +422,7 @@ is_session_at_work(RemoteConn *conn)
 
 		request = remote_request_queue_sql(side,
 										   psprintf("SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = %d AND state IN ('active', 'fastpath function call') AND wait_event IS DISTINCT FROM 'ClientRead'",
-													PQbackendPID(conn->pg)),
+													remote_conn_backend_pid(conn)),
 										   0);
 		remote_request_queue_sync(side);
 		if (wait_for_requests(&request, 1, &mode) &&
@@ -440,7 +440,7 @@ is_session_at_work(RemoteConn *conn)
 static void
 look_after_silent(RemoteConn *conn)
 {
-	if (setting_response_timeout <= 0 || conn->state != REMOTE_CONN_READY ||
+	if (setting_response_timeout <= 0 || remote_conn_backend_pid(conn) == 0 ||
 		conn->nsent == 0)
 		return;
 	if (!TimestampDifferenceExceeds(conn->last_activity, GetCurrentTimestamp(),
@@ -742,7 +742,7 @@ start_cancel(RemoteConn *conn, bool spares_writer)
 									   psprintf("SELECT pg_catalog.pg_cancel_backend(pid)"
 												" FROM pg_catalog.pg_stat_activity"
 												" WHERE pid = %d%s",
-												PQbackendPID(conn->pg),
+												remote_conn_backend_pid(conn),
 												spares_writer ?
 												" AND backend_xid IS NULL" : ""),
 									   0);
@@ -800,7 +800,7 @@ run_cancels(RemoteConn **conns, RemoteRequest **cancels, int nconns,
 		remote_request_drop_unsent_noerror(conns[position]);
 		remote_wait_advance(conns[position], NULL);
 		if (conns[position]->nsent > 0 &&
-			conns[position]->state == REMOTE_CONN_READY)
+			remote_conn_backend_pid(conns[position]) != 0)
 			cancels[position] = start_cancel(conns[position], false);
 	}
 	while ((nlive = advance_cancels(conns, cancels, nconns, live)) > 0 &&
@@ -888,6 +888,8 @@ remote_cancel_reader_noerror(RemoteConn *conn, TimestampTz deadline)
 	RemoteRequest *volatile cancel = NULL;
 	volatile bool was_stopped = false;
 
+	if (remote_conn_backend_pid(conn) == 0)
+		return false;
 	PG_TRY();
 	{
 		RemoteRequest *request;

@@ -331,6 +331,8 @@ queue_begin(TxnBranch *branch, bool is_snapshot)
 				   XactDeferrable ? " DEFERRABLE" : "");
 	queue_own(branch, sql, observe_begin);
 	pfree(sql);
+	if (remote_conn_pooling(branch->conn) == REMOTE_POOLING_TRANSACTION)
+		queue_own(branch, remote_options_settings_query(), observe_statement);
 	branch->state = BRANCH_OPEN;
 	branch->depth = 1;
 	branch->read_only_level = is_read_only ? 1 : 0;
@@ -441,7 +443,8 @@ may_run_without_block(const TxnBranch *branch, BranchUse use)
 {
 	return use == BRANCH_USE_ALONE && branch->state == BRANCH_IDLE &&
 		!IsTransactionBlock() && !IsolationUsesXactSnapshot() &&
-		setting_isolation == SHARD_ISOLATION_MATCH;
+		setting_isolation == SHARD_ISOLATION_MATCH &&
+		remote_conn_pooling(branch->conn) != REMOTE_POOLING_TRANSACTION;
 }
 
 /*

@@ -123,7 +123,7 @@ coordinator_get_branch(Oid userid, Oid serverid)
 		return branch;
 	conn = remote_cache_get(userid, serverid, true);
 	remote_conn_reset_noerror(conn);
-	remote_conn_set_setup(conn, incarnation_hold_sql());
+	remote_conn_set_setup(conn, incarnation_hold_sql(remote_conn_pooling(conn)));
 	branch = branch_create(conn);
 	remember_branch(branch);
 	remote_conn_open(conn);

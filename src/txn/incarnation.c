@@ -70,11 +70,13 @@ incarnation_adopt_sql(uint64 identity, uint64 incarnation)
 }
 
 const char *
-incarnation_hold_sql(void)
+incarnation_hold_sql(RemotePooling pooling)
 {
 	static char sql[512];
 	static uint64 identity;
 
+	if (pooling == REMOTE_POOLING_TRANSACTION)
+		return "SELECT " SHARD_HISTORY_SQL;
 	if (sql[0] == '\0' || identity != commit_log_identity())
 	{
 		identity = commit_log_identity();

@@ -29,9 +29,10 @@ extern uint64 incarnation_own(void);
 /*
  * The statement that takes the lock in share mode, for
  * remote_conn_set_setup(), and answers with SHARD_HISTORY_SQL; valid until
- * the next call.  Raises where the extension is not installed.
+ * the next call.  Raises where the extension is not installed.  Where a pooler
+ * leaves us no session to hold a lock it only answers.
  */
-extern const char *incarnation_hold_sql(void);
+extern const char *incarnation_hold_sql(RemotePooling pooling);
 
 /*
  * The same for the lock of any incarnation, palloc'd: for one before ours whose

@@ -165,7 +165,8 @@ open_conn(RecoveryShard *shard, Oid userid, char **error)
 	if (conn == NULL)
 		return NULL;
 	if (!shard->looks_only)
-		remote_conn_set_setup(conn, incarnation_hold_sql());
+		remote_conn_set_setup(conn,
+							  incarnation_hold_sql(remote_conn_pooling(conn)));
 	shard->conns = lappend(shard->conns, conn);
 	return conn;
 }
@@ -216,12 +217,22 @@ lock_key(const RecoveryShard *shard)
 									   sizeof(name), 0);
 }
 
+/*
+ * Behind a pooler that has no sessions there is nobody to hold a lock.
+ */
+static bool
+takes_lock(const RecoveryShard *shard)
+{
+	return !shard->looks_only &&
+		remote_conn_pooling(shard->main) != REMOTE_POOLING_TRANSACTION;
+}
+
 static void
 queue_listing(RecoveryShard *shard)
 {
 	char	   *lock_sql;
 
-	if (shard->looks_only)
+	if (!takes_lock(shard))
 		lock_sql = "SELECT pg_catalog.pg_is_in_recovery(), true";
 	else
 		lock_sql = psprintf("SELECT pg_catalog.pg_is_in_recovery(), "
@@ -649,10 +660,10 @@ finish_asking(RecoveryShard *shard)
 		return;
 	if (recovery_questions_finish(shard->questions))
 		shard->has_more = true;
-	if (shard->looks_only)
-		change_state(shard, SHARD_FINISHED);
-	else
+	if (takes_lock(shard))
 		start_unlocking(shard);
+	else
+		change_state(shard, SHARD_FINISHED);
 }
 
 /* ---- the machine ---- */
