@@ -126,6 +126,22 @@ COMMENT ON FUNCTION @extschema@.disconnect_all() IS
 'close all connections of this session to shards';
 
 -- ---------------------------------------------------------------------------
+-- Moving here from postgres_fdw, and back
+-- ---------------------------------------------------------------------------
+
+CREATE FUNCTION @extschema@.set_wrapper(
+	server pg_catalog.text,
+	wrapper pg_catalog.text DEFAULT 'shard_fdw')
+RETURNS pg_catalog.int4
+AS 'MODULE_PATHNAME', 'shard_fdw_set_wrapper'
+LANGUAGE C STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.set_wrapper(pg_catalog.text, pg_catalog.text) IS
+'give a foreign server, with its mappings and tables, another foreign-data wrapper';
+
+REVOKE ALL ON FUNCTION @extschema@.set_wrapper(pg_catalog.text, pg_catalog.text) FROM PUBLIC;
+
+-- ---------------------------------------------------------------------------
 -- Transactions in doubt
 -- ---------------------------------------------------------------------------
 

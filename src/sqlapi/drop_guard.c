@@ -158,8 +158,8 @@ check_target(const DropTarget *target)
 		refuse(target, nrows, nbranches);
 }
 
-static void
-check_server(Oid serverid)
+void
+drop_guard_check_server(Oid serverid)
 {
 	DropTarget	target = {0};
 
@@ -215,7 +215,7 @@ drop_guard(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
 	if (access != OAT_DROP)
 		return;
 	if (class_id == ForeignServerRelationId)
-		check_server(object_id);
+		drop_guard_check_server(object_id);
 	else if (class_id == UserMappingRelationId)
 		check_mapping(object_id);
 	else if (class_id == RelationRelationId)
@@ -251,7 +251,7 @@ check_server_statement(DropStmt *statement)
 		ForeignServer *server = GetForeignServerByName(strVal(lfirst(cell)), true);
 
 		if (server && has_privs_of_role(GetUserId(), server->owner))
-			check_server(server->serverid);
+			drop_guard_check_server(server->serverid);
 	}
 }
 

@@ -28,4 +28,7 @@ extern void drop_guard_init(void);
  */
 extern void drop_guard_check_statement(Node *statement);
 
+/* The same for a server that is to be no longer ours; of others, nothing. */
+extern void drop_guard_check_server(Oid serverid);
+
 #endif							/* SHARD_FDW_SQLAPI_DROP_GUARD_H */
