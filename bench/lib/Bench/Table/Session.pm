@@ -167,7 +167,7 @@ sub _trips
 sub _measure_variant
 {
 	my ($self, $variant) = @_;
-	my $rounds = $self->{run}->pick(7, 1);
+	my $rounds = $self->{run}->pick(5, 1);
 
 	$self->{servers}
 	  ->relay->charge_handshake($variant->{is_handshake_charged});
@@ -214,13 +214,15 @@ sub _target
 {
 	my ($self, $variant, $sample) = @_;
 	my $trips = median(map { $_->{trips}[0] } @$sample);
-	my $limit = $variant->{trips} + 1;
+
+	# starting processes takes longer on 8 shards than on one
+	my $limit = $variant->{trips} + 1.4;
 
 	$self->{result}->target(
 		"round trips, first query of a session on 8 shards, $variant->{name}",
-		"$limit (those of one connection and one)",
+		"<= $limit (one connection and one query)",
 		sprintf('%.1f', $trips),
-		$trips <= $limit + 0.4);
+		$trips <= $limit);
 	return;
 }
 

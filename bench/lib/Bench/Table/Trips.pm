@@ -271,6 +271,28 @@ sub _time
 	return \%took;
 }
 
+# The other configurations of postgres_fdw only where a table or a plot has
+# them; they are slow.
+sub _ways
+{
+	my ($self, $case, $size) = @_;
+	my $is_compared = grep { $_ == $size } $self->_compared_sizes;
+	my @ways = ('shard_fdw', 'postgres_fdw');
+
+	return @ways unless $case->{name} =~ /^(?:by|no) key|^UPDATE of/;
+	push @ways, 'postgres_fdw, async' if $is_compared;
+	push @ways, 'postgres_fdw, defaults'
+	  if $is_compared || $case->{name} ne 'by key';
+	return @ways;
+}
+
+sub _compared_sizes
+{
+	my ($self) = @_;
+	return
+	  grep { $_ == 4 || $_ == 8 || $_ == $self->{parts} } $self->_all_sizes;
+}
+
 sub _measure_all
 {
 	my ($self) = @_;
@@ -281,9 +303,7 @@ sub _measure_all
 		foreach my $size ($self->_all_sizes)
 		{
 			next if $size < ($case->{from} // 1);
-			my @ways = ('shard_fdw', 'postgres_fdw');
-			push @ways, 'postgres_fdw, async', 'postgres_fdw, defaults'
-			  if $case->{name} =~ /^(?:by|no) key|^UPDATE of/;
+			my @ways = $self->_ways($case, $size);
 			my $sample = $self->{run}->measure(\@ways, $rounds,
 				sub { $self->_time($_[0], $case, $size) });
 			$self->{took}{ $case->{name} }{$size} = $sample;
@@ -402,8 +422,7 @@ sub _trips_cell
 sub _report_configurations
 {
 	my ($self) = @_;
-	my @sizes =
-	  grep { $_ == 4 || $_ == 8 || $_ == $self->{parts} } $self->_all_sizes;
+	my @sizes = $self->_compared_sizes;
 	my @rows;
 	my @times;
 
