@@ -11,7 +11,7 @@ Bench::Servers - the servers that are measured
 
 There are two kinds.  C<far> has up to 32 shards as databases of one server,
 behind a relay that delays: what counts there is how often one waits, not what
-the processors do.  C<near> has a coordinator and four shards, each a server of
+the processors or the disk do, so fsync is off.  C<near> has a coordinator and four shards, each a server of
 its own with fsync on, connected by Unix sockets.
 
 Every wrapper that is compared has a schema of its own with the same tables, so
@@ -109,6 +109,7 @@ sub far
 	my ($class, $run, $nshards) = @_;
 	my $self = $class->_start(
 		$run,
+		{ %conf, fsync => 'off' },
 		shards => $nshards,
 		one_server => 1);
 	$self->{relay} = ShardDelay->new($self->{cluster}->shard(0));
@@ -118,16 +119,16 @@ sub far
 sub near
 {
 	my ($class, $run, $nshards) = @_;
-	return $class->_start($run, shards => $nshards);
+	return $class->_start($run, \%conf, shards => $nshards);
 }
 
 sub _start
 {
-	my ($class, $run, %param) = @_;
+	my ($class, $run, $conf, %param) = @_;
 	my $cluster = ShardCluster->new(
 		setup => 0,
-		conf => { %conf, shared_preload_libraries => 'shard_fdw' },
-		shard_conf => \%conf,
+		conf => { %$conf, shared_preload_libraries => 'shard_fdw' },
+		shard_conf => $conf,
 		%param);
 
 	$cluster->sql("CREATE EXTENSION $_") foreach qw(shard_fdw postgres_fdw);
@@ -135,8 +136,9 @@ sub _start
 		map { $cluster->shard($_) } 0 .. $param{shards} - 1);
 	foreach my $node (@nodes)
 	{
-		# the test modules' own servers do without
-		croak 'fsync is off' if $node->safe_psql('postgres', 'SHOW fsync') ne 'on';
+		# the test modules have their own idea of it
+		croak 'fsync is wrong'
+		  if $node->safe_psql('postgres', 'SHOW fsync') ne $conf->{fsync};
 	}
 	$run->watch(@nodes);
 	my ($version) = $cluster->sql('SHOW server_version_num') =~ /^(\d+)\d{4}$/;
