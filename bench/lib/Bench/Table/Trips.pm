@@ -262,7 +262,11 @@ sub _time
 		# the first connects, or waits for what the last left on its way
 		my $first =
 		  $self->_run_once($session, $case, $size, \@sql, $expected);
-		my $runs = $self->{run}->is_quick ? 2 : $first > 50 ? 3 : 9;
+		my $runs =
+			$self->{run}->is_quick ? 2
+		  : $first > 50 ? 3
+		  : $first > 20 ? 9
+		  : 21;
 		my @took = map {
 			$self->_run_once($session, $case, $size, \@sql, $expected)
 		} 1 .. $runs;
