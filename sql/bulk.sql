@@ -220,6 +220,36 @@ SELECT rows_of('UPDATE many_2 SET v = ''t'' WHERE test.here(true)') AS n \gset
 SELECT :n = count(*) FILTER (WHERE v = 't'), :n = count(*) FILTER (WHERE id % 4 <> 0), :n < count(*) FROM many_2;
 SELECT rows_of('DELETE FROM many WHERE test.here(true)') AS n \gset
 SELECT :n + count(*), count(*) > 0, bool_and(id % 4 = 0) FROM many;
+DROP TRIGGER every_fourth ON s0.many_2;
+-- (they go together, where the shard has the same types)
+ALTER FOREIGN TABLE many_1 OPTIONS (DROP batch_size);
+TRUNCATE many;
+INSERT INTO many SELECT i, 'w' || i FROM generate_series(1, 12000) i;
+SELECT sum(statements) AS before FROM shard_fdw.stat_shards \gset
+SELECT rows_of($$UPDATE many SET v = CASE WHEN id % 3 > 0 THEN E'ü"\\,{' || id END WHERE test.here(true)$$);
+SELECT sum(statements) - :before < 3000 AS are_few FROM shard_fdw.stat_shards;
+SELECT count(*) FILTER (WHERE v = E'ü"\\,{' || id), count(*) FILTER (WHERE v IS NULL) FROM many;
+SELECT rows_of('UPDATE many m SET v = ''x'' FROM generate_series(1, 2) g WHERE test.here(m.id <= 6000)');
+SELECT sum(statements) AS before FROM shard_fdw.stat_shards \gset
+SELECT rows_of('DELETE FROM many m USING generate_series(1, 2) g WHERE test.here(m.id <= 6000)');
+SELECT sum(statements) - :before < 1500 AS are_few FROM shard_fdw.stat_shards;
+SELECT count(*), sum(id) FROM many;
+ALTER TABLE s1.many_1 ALTER id TYPE bigint, ALTER v TYPE varchar(10);
+SELECT rows_of('UPDATE many SET v = ''y'', id = id WHERE test.here(id % 2 = 0)');
+SELECT v, count(*) FROM many WHERE v = 'y' GROUP BY v;
+SELECT test.sqlstate('UPDATE many SET v = CASE WHEN id < 11000 THEN ''fits'' ELSE ''does not fit'' END WHERE test.here(true)');
+SELECT test.sqlstate('UPDATE many SET v = CASE WHEN id < 11500 THEN ''ok'' ELSE ''bad'' END WHERE test.here(true)');
+SELECT count(*) FROM many WHERE v IN ('fits', 'ok', 'bad');
+CREATE TABLE s0.wide AS SELECT i AS id, ARRAY[i, NULL] AS a, ARRAY['a', NULL] AS t, i * interval '1 day' AS d,
+  '(1,2)'::point AS p, true AS b, i / 3.0 AS n FROM generate_series(1, 2000) i;
+CREATE FOREIGN TABLE wide (id int, a int[], t text[], d interval, p point, b boolean, n numeric)
+  SERVER shard0 OPTIONS (schema_name 's0');
+SELECT rows_of($$UPDATE wide SET a = a || id, t = t || ARRAY['"{}', NULL], d = d * 2, p = NULL, b = NOT b, n = n * 3
+  WHERE test.here(true)$$);
+SELECT count(*) FROM s0.wide WHERE a = ARRAY[id, NULL, id] AND t = ARRAY['a', NULL, '"{}', NULL] AND d = id * interval '2 days'
+  AND p IS NULL AND NOT b AND n = (id / 3.0) * 3;
+DROP FOREIGN TABLE wide;
+DROP TABLE s0.wide;
 SELECT test.settled();
 DROP FUNCTION bulk_state(), rows_of(text), bulk_error(int), many_seen(int), many_more(int);
 DROP FUNCTION log_row() CASCADE;

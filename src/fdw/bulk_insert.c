@@ -8,6 +8,12 @@
  * them, whether COPY would do the same; until the answer comes rows go on by
  * INSERT, and nobody waits for it.
  *
+ * Rows to be changed go by one statement each until there are
+ * MIN_ROWS_FOR_CHANGES, then many by one UPDATE or DELETE that joins a VALUES
+ * list, which the shard carries out several times as fast.  Before that
+ * UPDATE the shard is asked too, since such a list has the types of the local
+ * columns.
+ *
  * A connection carries one COPY at a time, and nothing else meanwhile.  Where
  * several tables of a statement are on one shard their writers take turns: a
  * writer that has something to send ends the COPY of the other, without
@@ -36,6 +42,8 @@
 
 /* rows after which COPY is worth two more trips */
 #define MIN_ROWS_FOR_COPY 500
+/* rows after which changes are gathered */
+#define MIN_ROWS_FOR_CHANGES 50
 /* rows are sent when they have this many bytes */
 #define CHUNK_SIZE (64 * 1024)
 /* the same for tables that share a shard, and for all of them together */
@@ -57,7 +65,13 @@ typedef enum BulkMode
 	BULK_INSERT,				/* until there are many rows */
 	BULK_INSERT_ASKED,			/* until the shard has answered the question */
 	BULK_INSERT_ONLY,			/* final: COPY would not do the same */
-	BULK_COPY					/* final */
+	BULK_COPY,					/* final */
+
+	/* UPDATE and DELETE */
+	BULK_CHANGE,				/* as BULK_INSERT */
+	BULK_CHANGE_ASKED,
+	BULK_CHANGE_ONLY,
+	BULK_CHANGE_MANY			/* as BULK_COPY */
 } BulkMode;
 
 /* A statement that has been queued completely. */
@@ -76,14 +90,16 @@ struct BulkWriter
 	BulkMode	mode;
 	RemoteRequest *question;	/* of mode BULK_INSERT_ASKED */
 	CopyFormat *format;
-	int			ncolumns;
-	int			max_rows;		/* of one INSERT */
+	int			ncolumns;		/* parameters of a row */
+	int			max_rows;		/* of one statement that is no COPY */
+	const char *row_sql;		/* BULK_CHANGE_MANY: for a single row */
 	Datum	   *values;			/* of a row, for INSERT */
 	bool	   *nulls;
 
 	/*
-	 * Rows kept.  In mode BULK_COPY as COPY takes them; else for each value a
-	 * byte that tells whether it is NULL, and its text with the terminator.
+	 * Rows kept.  In mode BULK_COPY as COPY takes them; else for each
+	 * parameter a byte that tells whether it is NULL, and its text with the
+	 * terminator.
 	 */
 	StringInfoData rows;
 	int			nrows;
@@ -108,20 +124,31 @@ forget_writer(void *arg)
 }
 
 static void
+init_changes(BulkWriter *writer)
+{
+	const BulkTarget *target = &writer->target;
+
+	writer->mode = BULK_CHANGE;
+	writer->ncolumns = list_length(target->attrs) + 2;
+	if (!remote_sql_can_change_many(target->rel, target->attrs) ||
+		(target->operation == CMD_UPDATE && target->attrs == NIL))
+		writer->mode = BULK_CHANGE_ONLY;
+	writer->max_sent = MAX_ROW_STATEMENTS;
+}
+
+static void
 init_rows(BulkWriter *writer)
 {
 	const BulkTarget *target = &writer->target;
 
 	writer->ncolumns = list_length(target->attrs);
-	writer->max_rows = Max(Min(Min(target->batch_size, MIN_ROWS_FOR_COPY),
-							   MAX_PARAMS / writer->ncolumns), 1);
+	writer->max_sent = MAX_SENT;
 	writer->format = copy_format_create(target->rel, target->attrs,
 										target->params);
 	if (target->conflict)
 		writer->mode = BULK_INSERT_ONLY;
 	writer->values = palloc(sizeof(Datum) * writer->ncolumns);
 	writer->nulls = palloc(sizeof(bool) * writer->ncolumns);
-	writer->chunk_size = CHUNK_SIZE;
 }
 
 BulkWriter *
@@ -136,9 +163,13 @@ bulk_create(const BulkTarget *target)
 	writer->branch = coordinator_get_branch_to_write(target->userid,
 													 target->serverid);
 	writer->mode = BULK_INSERT;
-	if (target->attrs != NIL)
+	if (target->operation == CMD_INSERT)
 		init_rows(writer);
-	writer->max_sent = target->attrs != NIL ? MAX_SENT : MAX_ROW_STATEMENTS;
+	else
+		init_changes(writer);
+	writer->max_rows = Max(Min(Min(target->batch_size, MIN_ROWS_FOR_COPY),
+							   MAX_PARAMS / writer->ncolumns), 1);
+	writer->chunk_size = CHUNK_SIZE;
 	writer->sent = palloc(sizeof(SentRows) * writer->max_sent);
 	initStringInfo(&writer->rows);
 	writer->context = AllocSetContextCreate(query_context,
@@ -241,7 +272,10 @@ settle_oldest(BulkWriter *writer)
 static void
 make_room(BulkWriter *writer)
 {
-	while (writer->nsent == writer->max_sent)
+	int			max_sent = writer->mode == BULK_CHANGE_MANY ? MAX_SENT :
+	writer->max_sent;
+
+	while (writer->nsent >= max_sent)
 		settle_oldest(writer);
 }
 
@@ -318,9 +352,25 @@ take_turn(BulkWriter *writer)
 									 MAX_SHARED_SIZE / (npeers + 1)));
 }
 
-/* ---- by INSERT ---- */
+/* ---- by INSERT, UPDATE and DELETE ---- */
 
-static char *
+static const char *
+make_change(const BulkWriter *writer, int nrows)
+{
+	const BulkTarget *target = &writer->target;
+	StringInfoData sql;
+
+	if (nrows == 1)
+		return writer->row_sql;
+	initStringInfo(&sql);
+	if (target->operation == CMD_UPDATE)
+		remote_sql_update_many(&sql, target->rel, target->attrs, nrows);
+	else
+		remote_sql_delete_many(&sql, target->rel, nrows);
+	return sql.data;
+}
+
+static const char *
 make_insert(const BulkTarget *target, int nrows)
 {
 	RemoteInsert insert = {target->rel, target->attrs, nrows};
@@ -334,10 +384,10 @@ make_insert(const BulkTarget *target, int nrows)
 }
 
 /*
- * Queues an INSERT of some of the rows kept; returns what follows them.
+ * Queues a statement for some of the rows kept; returns what follows them.
  */
 static char *
-queue_insert(BulkWriter *writer, char *next, int nrows)
+queue_rows(BulkWriter *writer, char *next, int nrows)
 {
 	const BulkTarget *target = &writer->target;
 	int			nshared;
@@ -356,7 +406,8 @@ queue_insert(BulkWriter *writer, char *next, int nrows)
 		values[param] = *next ? NULL : next + 1;
 		next += strlen(next + 1) + 2;
 	}
-	query.sql = make_insert(target, nrows);
+	query.sql = target->operation == CMD_INSERT ?
+		make_insert(target, nrows) : make_change(writer, nrows);
 	query.param_values = values;
 	query.is_reusable = nrows == writer->max_rows ||
 		query.nparams <= MAX_REUSABLE_PARAMS;
@@ -369,7 +420,7 @@ queue_insert(BulkWriter *writer, char *next, int nrows)
 }
 
 static void
-send_by_insert(BulkWriter *writer)
+send_rows(BulkWriter *writer)
 {
 	MemoryContext old_context;
 	char	   *next = writer->rows.data;
@@ -381,7 +432,7 @@ send_by_insert(BulkWriter *writer)
 	{
 		exec_conflict_note_statement(writer->target.conflict);
 		nrows = Min(writer->nrows, writer->max_rows);
-		next = queue_insert(writer, next, nrows);
+		next = queue_rows(writer, next, nrows);
 		writer->nrows -= nrows;
 		writer->nrows_sent += nrows;
 		MemoryContextReset(writer->context);
@@ -391,9 +442,23 @@ send_by_insert(BulkWriter *writer)
 }
 
 static void
+keep_row(BulkWriter *writer, const char *const *texts)
+{
+	int			col;
+
+	for (col = 0; col < writer->ncolumns; col++)
+	{
+		const char *text = texts[col] ? texts[col] : "";
+
+		appendStringInfoCharMacro(&writer->rows, texts[col] == NULL);
+		appendBinaryStringInfo(&writer->rows, text, strlen(text) + 1);
+	}
+	writer->nrows++;
+}
+
+static void
 keep_for_insert(BulkWriter *writer, TupleTableSlot *slot)
 {
-	const char *const *texts;
 	ListCell   *cell;
 	int			col = 0;
 
@@ -403,55 +468,52 @@ keep_for_insert(BulkWriter *writer, TupleTableSlot *slot)
 										   &writer->nulls[col]);
 		col++;
 	}
-	texts = param_writer_print(writer->target.params, writer->values,
-							   writer->nulls);
-	for (col = 0; col < writer->ncolumns; col++)
-	{
-		const char *text = texts[col] ? texts[col] : "";
-
-		appendStringInfoCharMacro(&writer->rows, texts[col] == NULL);
-		appendBinaryStringInfo(&writer->rows, text, strlen(text) + 1);
-	}
+	keep_row(writer, param_writer_print(writer->target.params, writer->values,
+										writer->nulls));
 }
 
-/* ---- by COPY ---- */
+/* ---- what the shard allows ---- */
 
 static void
-ask_about_copy(BulkWriter *writer)
+ask_shard(BulkWriter *writer)
 {
+	bool		is_change = writer->mode == BULK_CHANGE;
 	RemoteQuery query = {0};
 	StringInfoData sql;
 
 	take_turn(writer);
 	initStringInfo(&sql);
 	remote_sql_copy_check(&sql, writer->target.rel, writer->target.attrs,
-						  copy_format_is_binary(writer->format));
+						  is_change || copy_format_is_binary(writer->format));
 	query.sql = sql.data;
 	query.is_reusable = true;
 	writer->question =
 		branch_queue_put_off(writer->branch, &query,
 							 scan_group_statement(writer->target.estate),
 							 writer->owner_level);
-	writer->mode = BULK_INSERT_ASKED;
+	writer->mode = is_change ? BULK_CHANGE_ASKED : BULK_INSERT_ASKED;
 	pfree(sql.data);
 }
 
 static void
 note_answer_if_there(BulkWriter *writer)
 {
+	bool		is_change = writer->mode == BULK_CHANGE_ASKED;
 	RemoteResult *result;
 
 	if (!remote_request_is_final(writer->question))
 		return;
-	writer->mode = BULK_INSERT_ONLY;
+	writer->mode = is_change ? BULK_CHANGE_ONLY : BULK_INSERT_ONLY;
 	result = finish_request(writer, writer->question);
 	if (remote_result_nrows(result) == 1 &&
 		!remote_result_is_null(result, 0, 0) &&
 		*remote_result_value(result, 0, 0) == 't')
-		writer->mode = BULK_COPY;
+		writer->mode = is_change ? BULK_CHANGE_MANY : BULK_COPY;
 	remote_request_release(writer->question);
 	writer->question = NULL;
 }
+
+/* ---- by COPY ---- */
 
 static void
 start_copy(BulkWriter *writer)
@@ -538,10 +600,12 @@ bulk_add(BulkWriter *writer, TupleTableSlot *slot)
 	MemoryContext old_context = MemoryContextSwitchTo(writer->context);
 
 	if (writer->mode == BULK_COPY)
+	{
 		copy_format_append_row(writer->format, &writer->rows, slot);
+		writer->nrows++;
+	}
 	else
 		keep_for_insert(writer, slot);
-	writer->nrows++;
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(writer->context);
 	if (!is_full(writer))
@@ -554,17 +618,17 @@ bulk_add(BulkWriter *writer, TupleTableSlot *slot)
 	}
 	if (writer->mode == BULK_INSERT &&
 		writer->nrows_sent + writer->nrows >= MIN_ROWS_FOR_COPY)
-		ask_about_copy(writer);
-	send_by_insert(writer);
+		ask_shard(writer);
+	send_rows(writer);
 	branch_flush(writer->branch);
 	if (writer->mode == BULK_INSERT_ASKED)
 		note_answer_if_there(writer);
 }
 
-/* ---- one row each ---- */
+/* ---- changes ---- */
 
-void
-bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
+static void
+queue_change(BulkWriter *writer, const RemoteQuery *query)
 {
 	take_turn(writer);
 	make_room(writer);
@@ -574,6 +638,40 @@ bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
 									   writer->owner_level), 1);
 	if (++writer->nrows_sent % FLUSHED_ROW_STATEMENTS == 0)
 		branch_flush(writer->branch);
+}
+
+/* The identity of rows to be deleted has the same types everywhere. */
+static void
+note_many_changes(BulkWriter *writer)
+{
+	if (writer->mode == BULK_CHANGE_ASKED)
+		note_answer_if_there(writer);
+	else if (writer->mode == BULK_CHANGE &&
+			 writer->nrows_sent >= MIN_ROWS_FOR_CHANGES)
+	{
+		if (writer->target.attrs == NIL)
+			writer->mode = BULK_CHANGE_MANY;
+		else
+			ask_shard(writer);
+	}
+}
+
+void
+bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
+{
+	note_many_changes(writer);
+	if (writer->mode != BULK_CHANGE_MANY)
+	{
+		queue_change(writer, query);
+		return;
+	}
+	writer->row_sql = query->sql;
+	keep_row(writer, query->param_values);
+	if (is_full(writer))
+	{
+		send_rows(writer);
+		branch_flush(writer->branch);
+	}
 }
 
 /* ---- the end ---- */
@@ -586,7 +684,7 @@ send_rest(BulkWriter *writer)
 		if (writer->mode == BULK_COPY)
 			send_by_copy(writer);
 		else
-			send_by_insert(writer);
+			send_rows(writer);
 	}
 	end_copy(writer);
 	branch_flush(writer->branch);

@@ -41,7 +41,9 @@ typedef struct BulkTarget
 	Relation	rel;
 	Oid			userid;
 	Oid			serverid;
-	List	   *attrs;			/* attnos to send; NIL for bulk_put_off() */
+	CmdType		operation;		/* INSERT is for bulk_add(), UPDATE and DELETE
+								 * for bulk_put_off() */
+	List	   *attrs;			/* attnos to send; NIL for DELETE */
 	ParamWriter *params;		/* which prints them */
 	ExecConflict *conflict;		/* or NULL */
 	int			batch_size;		/* most rows of one INSERT */
@@ -57,8 +59,9 @@ extern BulkWriter *bulk_create(const BulkTarget *target);
 extern void bulk_add(BulkWriter *writer, TupleTableSlot *slot);
 
 /*
- * Queues a statement that is expected to change one row, and does not wait
- * for its answer.  For a writer without attrs.
+ * Takes a statement that is expected to change one row: the attrs, ctid and
+ * tableoid are its parameters, and the others of the writer differ in them
+ * only.  Does not wait for its answer.
  */
 extern void bulk_put_off(BulkWriter *writer, const RemoteQuery *query);
 

@@ -68,6 +68,7 @@ typedef struct ModifyState
 	bool	   *nulls;
 	MemoryContext row_context;	/* reset for each row or batch */
 
+	CmdType		operation;
 	bool		is_bulk;		/* rows, or for UPDATE and DELETE statements,
 								 * are given to the writer */
 	int			batch_size;
@@ -193,6 +194,7 @@ choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
 	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 	Oid			relid = RelationGetRelid(modify->rel);
 
+	modify->operation = operation;
 	modify->batch_size = Max(fdw_options_for_table(relid)->batch_size, 1);
 	modify->is_bulk = is_covered && modify->batch_size > 1 &&
 		is_row_forgotten(mtstate, rinfo, operation) &&
@@ -546,7 +548,8 @@ start_bulk(ModifyState *modify)
 	target.rel = modify->rel;
 	target.userid = modify->userid;
 	target.serverid = modify->serverid;
-	target.attrs = modify->sends_identity ? NIL : modify->target_attrs;
+	target.operation = modify->operation;
+	target.attrs = modify->target_attrs;
 	target.params = modify->params;
 	target.conflict = modify->conflict;
 	target.batch_size = modify->batch_size;

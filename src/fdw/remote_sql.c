@@ -19,6 +19,7 @@
 #include "fdw/fdw_options.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/remote_sql.h"
+#include "fdw/shippable.h"
 
 /* ---- names ---- */
 
@@ -364,6 +365,92 @@ remote_sql_delete(StringInfo buf, Relation rel, List *returning_attrs)
 	remote_sql_relation(buf, rel);
 	append_row_identity(buf, 0);
 	append_returning(buf, rel, returning_attrs);
+}
+
+/* ---- many rows by their identity ---- */
+
+bool
+remote_sql_can_change_many(Relation rel, List *target_attrs)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	ListCell   *cell;
+
+	foreach(cell, target_attrs)
+	{
+		Oid			type = TupleDescAttr(desc, lfirst_int(cell) - 1)->atttypid;
+
+		if (!shippable_is_builtin(type))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * (VALUES ($1::type, ...), ($4, ...)) v(c1, ...): the columns, ctid and
+ * tableoid of each row.  The types of the first row are those of all.
+ */
+static void
+append_value_rows(StringInfo buf, Relation rel, List *attrs, int nrows)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	int			nattrs = list_length(attrs);
+	int			number = 0;
+	int			row;
+	int			col;
+
+	appendStringInfoString(buf, "(VALUES ");
+	for (row = 0; row < nrows; row++)
+	{
+		appendStringInfoString(buf, row > 0 ? ", (" : "(");
+		for (col = 0; col < nattrs; col++)
+		{
+			AttrNumber	attnum = list_nth_int(attrs, col);
+
+			appendStringInfo(buf, "$%d", ++number);
+			if (row == 0)
+				appendStringInfo(buf, "::%s",
+								 format_type_be_qualified(TupleDescAttr(desc, attnum - 1)->atttypid));
+			appendStringInfoString(buf, ", ");
+		}
+		appendStringInfo(buf, row == 0 ? "$%d::tid, $%d::oid)" : "$%d, $%d)",
+						 number + 1, number + 2);
+		number += 2;
+	}
+	appendStringInfoString(buf, ") v(");
+	for (col = 1; col <= nattrs + 2; col++)
+		appendStringInfo(buf, "%sc%d", col > 1 ? ", " : "", col);
+	appendStringInfo(buf, ") WHERE r1.ctid = v.c%d AND r1.tableoid = v.c%d",
+					 nattrs + 1, nattrs + 2);
+}
+
+void
+remote_sql_update_many(StringInfo buf, Relation rel, List *target_attrs,
+					   int nrows)
+{
+	int			number = 0;
+	ListCell   *cell;
+
+	appendStringInfoString(buf, "UPDATE ");
+	remote_sql_relation(buf, rel);
+	appendStringInfoString(buf, " r1 SET ");
+	foreach(cell, target_attrs)
+	{
+		if (number > 0)
+			appendStringInfoString(buf, ", ");
+		remote_sql_column(buf, RelationGetRelid(rel), lfirst_int(cell));
+		appendStringInfo(buf, " = v.c%d", ++number);
+	}
+	appendStringInfoString(buf, " FROM ");
+	append_value_rows(buf, rel, target_attrs, nrows);
+}
+
+void
+remote_sql_delete_many(StringInfo buf, Relation rel, int nrows)
+{
+	appendStringInfoString(buf, "DELETE FROM ");
+	remote_sql_relation(buf, rel);
+	appendStringInfoString(buf, " r1 USING ");
+	append_value_rows(buf, rel, NIL, nrows);
 }
 
 /* ---- whole tables ---- */

@@ -107,6 +107,16 @@ extern void remote_sql_update(StringInfo buf, Relation rel,
 extern void remote_sql_delete(StringInfo buf, Relation rel,
 							  List *returning_attrs);
 
+/*
+ * The same for nrows rows, at least two, at once; the parameters are those of
+ * each row one after the other.  Possible where all columns have types that
+ * every server knows; an UPDATE needs the very same ones there.
+ */
+extern bool remote_sql_can_change_many(Relation rel, List *target_attrs);
+extern void remote_sql_update_many(StringInfo buf, Relation rel,
+								   List *target_attrs, int nrows);
+extern void remote_sql_delete_many(StringInfo buf, Relation rel, int nrows);
+
 /* ---- whole tables ---- */
 
 /* TRUNCATE of several tables of one server. */
