@@ -65,6 +65,9 @@ trips_ok('EXPLAIN by key, remote estimates', 1);
 trips_ok('EXPLAIN of 8 shards, remote estimates', 1);
 trips_ok('EXPLAIN of 8 shards, 72 partitions, remote estimates', 1);
 trips_ok('EXPLAIN of a sum, 72 partitions, remote estimates', 2);
+
+# The table as a whole takes two, then each of its partitions.
+trips_ok('ANALYZE of 4 shards', 2 + 4 * 2);
 trips_ok('UPDATE on 1 shard', 2);
 trips_ok('UPDATEs on 2 shards', 4);
 trips_ok('TRUNCATE of 4 shards', 3);

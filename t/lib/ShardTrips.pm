@@ -66,6 +66,7 @@ my %case = (
 	  { sql => ['EXPLAIN SELECT v FROM e72'] },
 	'EXPLAIN of a sum, 72 partitions, remote estimates' =>
 	  { sql => ['EXPLAIN SELECT sum(v) FROM e72'] },
+	'ANALYZE of 4 shards' => { sql => ['ANALYZE t4'] },
 	'by key, new session' =>
 	  { sql => ['SELECT v FROM t8 WHERE k = 1'], is_new => 1 },
 	'all of 8 shards, new session' =>
@@ -104,6 +105,7 @@ sub cases
 		'EXPLAIN of 8 shards, remote estimates',
 		'EXPLAIN of 8 shards, 72 partitions, remote estimates',
 		'EXPLAIN of a sum, 72 partitions, remote estimates',
+		'ANALYZE of 4 shards',
 		'by key, new session',
 		'all of 8 shards, new session',
 		'TRUNCATE of 4 shards',
