@@ -82,6 +82,18 @@ SELECT ex_analyze('SELECT k FROM ex WHERE k < 10');
 DECLARE c CURSOR FOR SELECT k FROM ex0;
 FETCH 1 FROM c;
 COMMIT;
+-- rows that had to wait on disk, while a function used the connection
+CREATE FUNCTION ex_other() RETURNS bigint LANGUAGE plpgsql VOLATILE AS
+  'BEGIN RETURN (SELECT count(*) FROM ex0 WHERE k = 1); END';
+CREATE VIEW s0.ex_wide AS SELECT i AS k, repeat('x', 1000) AS v FROM generate_series(1, 2000) i;
+CREATE FOREIGN TABLE ex_wide (k int, v text) SERVER shard0 OPTIONS (schema_name 's0');
+SET work_mem = '64kB';
+SELECT regexp_replace(line, 'spooled=\d+', 'spooled=N') AS ex_analyze
+  FROM ex_analyze('SELECT CASE WHEN k = 1 THEN ex_other() END, v FROM ex_wide') line;
+RESET work_mem;
+DROP FOREIGN TABLE ex_wide;
+DROP VIEW s0.ex_wide;
+DROP FUNCTION ex_other();
 -- EXPLAIN without ANALYZE sends nothing to a shard, not even when it is down
 CREATE SERVER ex_down FOREIGN DATA WRAPPER shard_fdw OPTIONS (host '127.0.0.1', port '1', dbname 'x');
 CREATE USER MAPPING FOR CURRENT_USER SERVER ex_down;

@@ -39,6 +39,10 @@ typedef struct DirectModify
 	int			nrows;
 	int			next_row;
 	uint64		changed;		/* rows so far */
+	bool		is_timed;
+	instr_time	started_at;
+	double		first_ms;		/* until the first row of RETURNING */
+	double		total_ms;
 } DirectModify;
 
 /*
@@ -60,6 +64,8 @@ start_modify(ScanMember *member)
 	query.is_reusable = true;
 	direct->request = branch_queue(member->branch, &query, member->use,
 								   member->statement, member->owner_level);
+	if (direct->is_timed)
+		INSTR_TIME_SET_CURRENT(direct->started_at);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(direct->scratch);
 }
@@ -90,6 +96,7 @@ shardBeginDirectModify(ForeignScanState *node, int eflags)
 											"shard_fdw direct modification",
 											ALLOCSET_SMALL_SIZES);
 
+	direct->is_timed = (node->ss.ps.state->es_instrument & INSTRUMENT_TIMER) != 0;
 	direct->member.node = node;
 	direct->member.start = start_modify;
 	direct->member.eflags = eflags;
@@ -105,6 +112,18 @@ count_rows(ForeignScanState *node, DirectModify *direct, uint64 rows)
 		node->ss.ps.state->es_processed += rows;
 }
 
+static double
+elapsed_ms(const DirectModify *direct)
+{
+	instr_time	now;
+
+	if (!direct->is_timed)
+		return 0;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, direct->started_at);
+	return INSTR_TIME_GET_MILLISEC(now);
+}
+
 /*
  * The rows of RETURNING are counted by core's instrumentation as they pass;
  * those that do not pass are told to it here.
@@ -118,6 +137,7 @@ finish_without_returning(ForeignScanState *node, DirectModify *direct)
 	{
 		direct->rows = branch_finish(direct->member.branch,
 									 &direct->request);
+		direct->total_ms = elapsed_ms(direct);
 		rows = remote_result_affected(direct->rows);
 		count_rows(node, direct, rows);
 		if (node->ss.ps.instrument)
@@ -142,7 +162,12 @@ shardIterateDirectModify(ForeignScanState *node)
 		direct->rows = direct->rows ? remote_request_next(direct->request) :
 			branch_next(direct->member.branch, &direct->request);
 		if (direct->rows == NULL)
+		{
+			direct->total_ms = elapsed_ms(direct);
 			return ExecClearTuple(slot);
+		}
+		if (direct->first_ms == 0)
+			direct->first_ms = elapsed_ms(direct);
 		direct->nrows = remote_result_nrows(direct->rows);
 		direct->next_row = 0;
 	}
@@ -176,7 +201,9 @@ exec_direct_report(ForeignScanState *node, ExecReport *report)
 	report->way = "direct";
 	report->is_binary = false;
 	report->trips = 1;
-	report->first_ms = report->total_ms = 0;
+	report->first_ms = direct->first_ms;
+	report->total_ms = direct->total_ms;
+	report->spooled = remote_request_spooled_rows(direct->request);
 	report->rows = direct->changed;
 	report->bytes = remote_request_bytes(direct->request);
 	return true;

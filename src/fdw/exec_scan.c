@@ -81,6 +81,7 @@ typedef struct ShardScan
 	uint64		trips;
 	uint64		total_rows;
 	uint64		total_bytes;
+	uint64		total_spooled;
 } ShardScan;
 
 /* ---- sending ---- */
@@ -250,6 +251,7 @@ release(ShardScan *scan, RemoteRequest **request)
 	scan->was_abandoned |= !remote_request_is_final(*request);
 	scan->total_rows += remote_request_rows(*request);
 	scan->total_bytes += remote_request_bytes(*request);
+	scan->total_spooled += remote_request_spooled_rows(*request);
 	remote_request_release(*request);
 	*request = NULL;
 }
@@ -624,6 +626,7 @@ exec_scan_report(ForeignScanState *node, ExecReport *report)
 	report->trips = scan->trips;
 	report->rows = scan->total_rows;
 	report->bytes = scan->total_bytes;
+	report->spooled = scan->total_spooled;
 	report->first_ms = scan->first_ms;
 	report->total_ms = scan->total_ms + (scan->is_running ? elapsed_ms(scan) : 0);
 	for (which = 0; which < lengthof(open_requests); which++)
@@ -632,6 +635,7 @@ exec_scan_report(ForeignScanState *node, ExecReport *report)
 			continue;
 		report->rows += remote_request_rows(open_requests[which]);
 		report->bytes += remote_request_bytes(open_requests[which]);
+		report->spooled += remote_request_spooled_rows(open_requests[which]);
 	}
 	return true;
 }

@@ -23,6 +23,7 @@ typedef struct ExecReport
 	uint64		rows;			/* received or, by a modification, changed;
 								 * local conditions not applied */
 	uint64		bytes;			/* received */
+	uint64		spooled;		/* rows that waited in a temporary file */
 	double		first_ms;		/* from sending to the first row, the first
 								 * time; 0 if there was none */
 	double		total_ms;		/* from sending to the end of the rows, or to

@@ -53,6 +53,8 @@ show_report(const ExecReport *report, ExplainState *es)
 									report->is_binary ? ", binary" : "",
 									report->trips, report->rows, report->bytes);
 
+		if (report->spooled > 0)
+			line = psprintf("%s spooled=" UINT64_FORMAT, line, report->spooled);
 		ExplainPropertyText("Remote Execution", line, es);
 		pfree(line);
 	}
@@ -64,6 +66,7 @@ show_report(const ExecReport *report, ExplainState *es)
 		ExplainPropertyInteger("Remote Trips", NULL, report->trips, es);
 		ExplainPropertyInteger("Remote Rows", NULL, report->rows, es);
 		ExplainPropertyInteger("Remote Bytes", "B", report->bytes, es);
+		ExplainPropertyInteger("Remote Spooled Rows", NULL, report->spooled, es);
 	}
 	show_times(report, es);
 }

@@ -77,6 +77,7 @@ typedef struct RemoteRows
 	BufFile    *spool;			/* rows that came after the held ones */
 	Oid		   *types;			/* of the columns of spooled rows */
 	uint64		spooled;		/* rows written to and not read from it */
+	uint64		total_spooled;	/* rows ever written to it */
 	int			read_file;
 	off_t		read_offset;
 	int			write_file;

@@ -267,6 +267,12 @@ remote_request_rows(const RemoteRequest *request)
 }
 
 uint64
+remote_request_spooled_rows(const RemoteRequest *request)
+{
+	return request->rows.total_spooled;
+}
+
+uint64
 remote_request_bytes(const RemoteRequest *request)
 {
 	return request->nbytes;

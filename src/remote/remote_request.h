@@ -135,6 +135,9 @@ extern bool remote_request_was_prepared(const RemoteRequest *request);
 extern uint64 remote_request_rows(const RemoteRequest *request);
 extern uint64 remote_request_bytes(const RemoteRequest *request);
 
+/* Of the rows, those that went to a temporary file. */
+extern uint64 remote_request_spooled_rows(const RemoteRequest *request);
+
 /* ---- waiting ---- */
 
 /*

@@ -44,6 +44,7 @@ spool_row(RemoteRows *rows, const PGresult *pgres, int row)
 			compat_buffile_write(rows->spool, PQgetvalue(pgres, row, col), length);
 	}
 	rows->spooled++;
+	rows->total_spooled++;
 }
 
 static Oid *
