@@ -99,4 +99,13 @@ compat_result_relations(const PlannedStmt *stmt)
 }
 #endif
 
+/* does the statement change the table?; until 18 is gone */
+#if PG_VERSION_NUM >= 190000
+#define compat_is_result_relation(statement_, rtindex_) \
+	bms_is_member((rtindex_), (statement_)->resultRelationRelids)
+#else
+#define compat_is_result_relation(statement_, rtindex_) \
+	list_member_int((statement_)->resultRelations, (rtindex_))
+#endif
+
 #endif							/* SHARD_FDW_BASE_COMPAT_EXECUTOR_H */

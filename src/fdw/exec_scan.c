@@ -29,6 +29,7 @@
 #include "nodes/plannodes.h"
 #include "utils/memutils.h"
 
+#include "base/compat_executor.h"
 #include "fdw/exec_scan.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
@@ -473,8 +474,8 @@ shardBeginForeignScan(ForeignScanState *node, int eflags)
 									   list_nth(private,
 												SCAN_PRIVATE_RETRIEVED_ATTRS),
 									   NULL, node);
-	if (list_member_int(node->ss.ps.state->es_plannedstmt->resultRelations,
-						plan->scan.scanrelid))
+	if (compat_is_result_relation(node->ss.ps.state->es_plannedstmt,
+								  plan->scan.scanrelid))
 		tuple_reader_keep_identity(scan->reader);
 	tuple_reader_set_binary(scan->reader,
 							!text_only_contains(plan->fs_server, scan->sql));
