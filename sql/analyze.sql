@@ -72,6 +72,26 @@ CREATE FOREIGN TABLE an_view (k int, g int, v text) SERVER shard0
   OPTIONS (schema_name 's0', analyze_sampling 'system');
 ANALYZE an_view;
 SELECT reltuples FROM pg_class WHERE relname = 'an_view' AND relnamespace = 'public'::regnamespace;
+-- the shard's own statistics, where there is an interface for them: they do not
+-- know of rows that came after; the columns named, all, and none there
+INSERT INTO s0.an SELECT 20000, 5, 'new' FROM generate_series(1, 4000);
+ALTER FOREIGN TABLE an0 OPTIONS (ADD import_stats 'true', ADD analyze_sampling 'off');
+CREATE FUNCTION an_imported() RETURNS boolean LANGUAGE sql AS $$
+  SELECT (current_setting('server_version_num')::int >= 190000) = (reltuples = 20000)
+  FROM pg_class WHERE oid = 'an0'::regclass $$;
+ANALYZE an0;
+SELECT an_imported();
+SELECT count(*) FROM pg_stats l JOIN pg_stats r USING (attname)
+  WHERE l.schemaname = 'public' AND r.schemaname = 's0' AND l.tablename = 'an0' AND r.tablename = 'an'
+    AND l.n_distinct = r.n_distinct AND l.avg_width = r.avg_width AND attname = 'g'
+    AND (l.histogram_bounds::text = r.histogram_bounds::text) IS NOT FALSE;
+ANALYZE an0 (g);
+SELECT an_imported();
+ALTER FOREIGN TABLE an_view OPTIONS (ADD import_stats 'true');
+ANALYZE an_view;
+SELECT reltuples FROM pg_class WHERE relname = 'an_view' AND relnamespace = 'public'::regnamespace;
+ALTER FOREIGN TABLE an0 OPTIONS (DROP import_stats, DROP analyze_sampling);
+DROP FUNCTION an_imported();
 -- an error on one shard, below a savepoint and not
 ALTER TABLE s1.an RENAME TO an_gone;
 ANALYZE an;

@@ -102,4 +102,45 @@
 	"Non-superusers must provide a password in the user mapping."
 #endif
 
+/*
+ * Statistics that were made elsewhere; until 18 is gone.  values are those of
+ * the columns of pg_stats from null_frac on, COMPAT_STATS_COLUMNS of them.
+ */
+#define COMPAT_STATS_COLUMNS 10
+#if PG_VERSION_NUM >= 190000
+#include "statistics/statistics.h"
+#define compat_set_import_statistics(routine_, function_) \
+	((routine_)->ImportForeignStatistics = (function_))
+
+static inline bool
+compat_import_relation_statistics(Relation rel, const NullableDatum *pages,
+								  const NullableDatum *tuples)
+{
+	NullableDatum none = {0, true};
+	NullableDatum zero = {0, false};
+
+	return import_relation_statistics(rel, &none, pages, tuples, &zero, &zero);
+}
+
+static inline bool
+compat_import_attribute_statistics(Relation rel, AttrNumber attnum,
+								   const NullableDatum *values)
+{
+	NullableDatum none = {0, true};
+
+	(void) delete_attribute_statistics(rel, attnum, false);
+	return import_attribute_statistics(rel, attnum, false, &none, &values[0],
+									   &values[1], &values[2], &values[3],
+									   &values[4], &values[5], &values[6],
+									   &values[7], &values[8], &values[9],
+									   &none, &none, &none);
+}
+#else
+#define compat_set_import_statistics(routine_, function_) ((void) (function_))
+#define compat_import_relation_statistics(rel_, pages_, tuples_) \
+	((void) (pages_), (void) (tuples_), false)
+#define compat_import_attribute_statistics(rel_, attnum_, values_) \
+	((void) (values_), false)
+#endif
+
 #endif							/* SHARD_FDW_BASE_COMPAT_H */

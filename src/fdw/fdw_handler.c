@@ -71,6 +71,7 @@ set_utility_callbacks(FdwRoutine *routine)
 	routine->ExplainForeignModify = shardExplainForeignModify;
 	routine->ExplainDirectModify = shardExplainDirectModify;
 	routine->AnalyzeForeignTable = shardAnalyzeForeignTable;
+	compat_set_import_statistics(routine, shardImportForeignStatistics);
 	routine->ImportForeignSchema = shardImportForeignSchema;
 }
 

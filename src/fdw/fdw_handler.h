@@ -111,6 +111,8 @@ extern void shardExplainDirectModify(ForeignScanState *node,
 									 struct ExplainState *es);
 
 /* fdw_analyze.c */
+extern bool shardImportForeignStatistics(Relation relation, List *va_cols,
+										 int elevel);
 extern bool shardAnalyzeForeignTable(Relation relation,
 									 AcquireSampleRowsFunc *func,
 									 BlockNumber *totalpages);
