@@ -25,6 +25,7 @@
 #include "sqlapi/drop_guard.h"
 #include "sqlapi/utility_hook.h"
 #include "txn/coordinator.h"
+#include "txn/notify_watch.h"
 #include "worker/worker_launch.h"
 #include "worker/worker_stats.h"
 
@@ -38,6 +39,7 @@ _PG_init(void)
 	settings_define();
 	remote_cache_init();
 	coordinator_init();
+	notify_watch_init();
 	coordinator_set_notify(worker_notify());
 	worker_launch_init();
 	drop_guard_init();

@@ -127,21 +127,24 @@ test_branch_action(void)
 	}
 }
 
-/* writers 0, 1, 2, 9; local writes, serializable, user's prepare, enabled */
+/*
+ * writers 0, 1, 2, 9; local writes, notifications, serializable, user's
+ * prepare, enabled
+ */
 static const Rule commit_rules[] = {
-	{"0----", COMMIT_METHOD_NONE, "nobody wrote"},
-	{"1--1-", COMMIT_METHOD_TWO_PHASE, "PREPARE TRANSACTION"},
-	{"2--1-", COMMIT_METHOD_TWO_PHASE, "PREPARE TRANSACTION"},
-	{"9--1-", COMMIT_METHOD_TWO_PHASE, "PREPARE TRANSACTION"},
-	{"1--00", COMMIT_METHOD_ONE_PHASE, "switched off"},
-	{"2--00", COMMIT_METHOD_ONE_PHASE, "switched off"},
-	{"9--00", COMMIT_METHOD_ONE_PHASE, "switched off"},
-	{"10001", COMMIT_METHOD_ONE_PHASE, "one shard and nothing else"},
-	{"11001", COMMIT_METHOD_TWO_PHASE, "one shard and local writes"},
-	{"10101", COMMIT_METHOD_TWO_PHASE, "the local commit may fail late"},
-	{"11101", COMMIT_METHOD_TWO_PHASE, "both"},
-	{"2--01", COMMIT_METHOD_TWO_PHASE, "several shards"},
-	{"9--01", COMMIT_METHOD_TWO_PHASE, "several shards"}
+	{"0-----", COMMIT_METHOD_NONE, "nobody wrote"},
+	{"1---1-", COMMIT_METHOD_TWO_PHASE, "PREPARE TRANSACTION"},
+	{"2---1-", COMMIT_METHOD_TWO_PHASE, "PREPARE TRANSACTION"},
+	{"9---1-", COMMIT_METHOD_TWO_PHASE, "PREPARE TRANSACTION"},
+	{"1---00", COMMIT_METHOD_ONE_PHASE, "switched off"},
+	{"2---00", COMMIT_METHOD_ONE_PHASE, "switched off"},
+	{"9---00", COMMIT_METHOD_ONE_PHASE, "switched off"},
+	{"100001", COMMIT_METHOD_ONE_PHASE, "one shard and nothing else"},
+	{"11--01", COMMIT_METHOD_TWO_PHASE, "one shard and local writes"},
+	{"101-01", COMMIT_METHOD_TWO_PHASE, "sending notifications may fail late"},
+	{"100101", COMMIT_METHOD_TWO_PHASE, "the local commit may fail late"},
+	{"2---01", COMMIT_METHOD_TWO_PHASE, "several shards"},
+	{"9---01", COMMIT_METHOD_TWO_PHASE, "several shards"}
 };
 
 static void
@@ -150,22 +153,23 @@ test_commit_method(void)
 	static const char writers[] = "0129";
 	int			combination;
 
-	for (combination = 0; combination < 64; combination++)
+	for (combination = 0; combination < 128; combination++)
 	{
-		char text[	6];
+		char text[	7];
 		int			fact;
 		CommitFacts facts;
 
 		text[		0] = writers[combination & 3];
 
-		for (fact = 0; fact < 4; fact++)
+		for (fact = 0; fact < 5; fact++)
 			text[		1 + fact] = (combination & (4 << fact)) ? '1' : '0';
-		text[		5] = '\0';
+		text[		6] = '\0';
 		facts.writers = text[0] - '0';
 		facts.has_local_writes = text[1] == '1';
-		facts.is_serializable = text[2] == '1';
-		facts.is_user_prepare = text[3] == '1';
-		facts.is_two_phase_enabled = text[4] == '1';
+		facts.has_notifications = text[2] == '1';
+		facts.is_serializable = text[3] == '1';
+		facts.is_user_prepare = text[4] == '1';
+		facts.is_two_phase_enabled = text[5] == '1';
 
 		check(commit_rules, lengthof(commit_rules), text,
 			  decision_commit_method(&facts));

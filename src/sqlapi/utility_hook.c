@@ -36,6 +36,7 @@
 #include "txn/commit_log.h"
 #include "txn/gid.h"
 #include "txn/local_xact.h"
+#include "txn/notify_watch.h"
 #include "txn/recovery.h"
 #include "worker/worker_launch.h"
 #include "worker/worker_shared.h"
@@ -251,6 +252,8 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	if (database && worker_shared_is_available())
 		stop_worker_of(database);
 	drop_guard_check_statement(statement);
+	if (IsA(statement, NotifyStmt))
+		notify_watch_note();
 	if (previous_hook)
 		previous_hook(pstmt, query_string, read_only_tree, context, params,
 					  query_env, dest, qc);

@@ -38,6 +38,7 @@
 #include "txn/commit_log.h"
 #include "txn/coordinator.h"
 #include "txn/incarnation.h"
+#include "txn/notify_watch.h"
 #include "txn/sync_rep.h"
 
 /* The open local transaction, as far as shards are concerned. */
@@ -291,6 +292,7 @@ choose_method(bool is_user_prepare)
 	facts.is_user_prepare = is_user_prepare;
 	facts.is_two_phase_enabled = setting_two_phase_commit;
 	return decision_commit_method(&facts);
+	facts.has_notifications = notify_watch_is_pending();
 }
 
 /*

@@ -23,9 +23,11 @@ decision_commit_method(const CommitFacts *facts)
 
 	/*
 	 * A plain COMMIT is atomic only if nothing can fail after it: neither
-	 * another shard, nor local data, nor the late check of SERIALIZABLE.
+	 * another shard, nor local data, nor sending notifications, nor the late
+	 * check of SERIALIZABLE.
 	 */
-	if (facts->writers > 1 || facts->has_local_writes || facts->is_serializable)
+	if (facts->writers > 1 || facts->has_local_writes ||
+		facts->has_notifications || facts->is_serializable)
 		return COMMIT_METHOD_TWO_PHASE;
 	return COMMIT_METHOD_ONE_PHASE;
 }

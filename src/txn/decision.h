@@ -19,7 +19,8 @@ typedef struct CommitFacts
 {
 	int			writers;		/* shards that wrote */
 	bool		has_local_writes;	/* a local xid was assigned */
-	bool		is_serializable;	/* the local commit may still fail late */
+	bool		has_notifications;	/* the local commit may still fail late */
+	bool		is_serializable;	/* likewise */
 	bool		is_user_prepare;	/* PREPARE TRANSACTION, not COMMIT */
 	bool		is_two_phase_enabled;	/* shard_fdw.two_phase_commit */
 } CommitFacts;
