@@ -435,6 +435,17 @@ remote_conn_backend_pid(const RemoteConn *conn)
 		PQbackendPID(conn->pg) : 0;
 }
 
+bool
+remote_conn_is_in_block(const RemoteConn *conn)
+{
+	PGTransactionStatusType status;
+
+	if (conn->state != REMOTE_CONN_READY)
+		return false;
+	status = PQtransactionStatus(conn->pg);
+	return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
 int
 remote_conn_server_version(const RemoteConn *conn)
 {

@@ -51,6 +51,12 @@ typedef struct RemoteConnStats
 extern RemoteConn *remote_conn_create(Oid userid, Oid serverid);
 
 /*
+ * Has the session said with its last Sync that it is in a transaction block,
+ * also a failed one?  Only where nothing is outstanding.
+ */
+extern bool remote_conn_is_in_block(const RemoteConn *conn);
+
+/*
  * Gives the statement with which every session of the connection begins; it
  * goes out together with what is queued, and where it fails the session is
  * given up as one that never came up.  The caller has nothing queued or open

@@ -789,7 +789,9 @@ branch_may_have_written(const TxnBranch *branch)
 bool
 branch_has_begun(const TxnBranch *branch)
 {
-	return branch->depth_done > 0 || !remote_conn_is_quiet(branch->conn);
+	if (!remote_conn_is_quiet(branch->conn))
+		return true;
+	return branch->depth_done > 0 && remote_conn_is_in_block(branch->conn);
 }
 
 RemoteRequest *
@@ -871,6 +873,19 @@ has_done(const TxnBranch *branch, const char *tag)
 			   tag) == 0;
 }
 
+/*
+ * A request to cancel that meets COMMIT or PREPARE TRANSACTION before it is
+ * carried out leaves a failed block behind; any other answer is its end.
+ */
+static void
+note_failed_end(TxnBranch *branch)
+{
+	if (remote_request_state(branch->end_request) == REMOTE_REQUEST_DONE)
+		branch->state = BRANCH_ENDED;
+	else if (remote_request_state(branch->end_request) != REMOTE_REQUEST_LOST)
+		branch->state = BRANCH_BROKEN;
+}
+
 void
 branch_note_answer_noerror(TxnBranch *branch)
 {
@@ -882,14 +897,11 @@ branch_note_answer_noerror(TxnBranch *branch)
 		case BRANCH_PREPARING:
 			if (has_done(branch, "PREPARE TRANSACTION"))
 				branch->state = BRANCH_PREPARED;
-			else if (remote_request_state(branch->end_request) !=
-					 REMOTE_REQUEST_LOST)
-				branch->state = BRANCH_ENDED;
+			else
+				note_failed_end(branch);
 			break;
 		case BRANCH_COMMITTING:
-			if (has_done(branch, "COMMIT") ||
-				remote_request_state(branch->end_request) != REMOTE_REQUEST_LOST)
-				branch->state = BRANCH_ENDED;
+			note_failed_end(branch);
 			break;
 		case BRANCH_PREPARED:
 			if (has_done(branch, "COMMIT PREPARED") ||

@@ -123,6 +123,10 @@ coordinator_get_branch(Oid userid, Oid serverid)
 	if (branch)
 		return branch;
 	conn = remote_cache_get(userid, serverid, true);
+
+	/* COMMIT of a branch that only read is not awaited, and may have failed */
+	if (remote_conn_is_quiet(conn) && remote_conn_is_in_block(conn))
+		remote_conn_close_noerror(conn);
 	remote_conn_reset_noerror(conn);
 	remote_conn_set_setup(conn, incarnation_hold_sql(remote_conn_pooling(conn)));
 	branch = branch_create(conn);
