@@ -154,6 +154,8 @@ struct RemoteConn
 	char	   *lost_detail;
 	char	   *lost_hint;
 	TimestampTz last_activity;	/* last byte received, or last send */
+	bool		is_seen_writing;	/* the shard was sending, when asked, and
+									 * nothing has arrived since */
 	RemoteConnStats stats;
 };
 

@@ -279,6 +279,7 @@ static void
 note_event(RemoteConn *conn)
 {
 	conn->last_activity = GetCurrentTimestamp();
+	conn->is_seen_writing = false;
 
 	/* nobody would read it, and the next sleep would end at once */
 	if (conn->nsent == 0)
@@ -400,17 +401,35 @@ remote_flush_noerror(RemoteConn *conn)
 static bool wait_for_requests(RemoteRequest **requests, int nrequests,
 							  const WaitMode *mode);
 
+/* What a session on the shard was found to be doing. */
+typedef enum SessionWork
+{
+	SESSION_NOT_AT_WORK,
+	SESSION_AT_WORK,
+	SESSION_WRITING				/* its answer does not get away */
+} SessionWork;
+
+static SessionWork
+read_session_work(RemoteRequest *request)
+{
+	if (request->state != REMOTE_REQUEST_DONE ||
+		remote_result_nrows(request->result) == 0)
+		return SESSION_NOT_AT_WORK;
+	return strcmp(remote_result_value(request->result, 0, 0), "t") == 0 ?
+		SESSION_WRITING : SESSION_AT_WORK;
+}
+
 /*
  * Asks over a second connection whether our session on the shard is still at
  * work.  One that waits for more of a request is not, whatever its state says:
  * for so long nothing has passed, so the rest got lost.  Takes no longer than
  * it may take to connect and answer.
  */
-static bool
-is_session_at_work(RemoteConn *conn)
+static SessionWork
+ask_for_session(RemoteConn *conn)
 {
 	RemoteConn *side = remote_conn_create_side(conn);
-	volatile bool is_at_work = false;
+	volatile SessionWork work = SESSION_NOT_AT_WORK;
 	WaitMode	mode = {0};
 
 	mode.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
@@ -421,20 +440,33 @@ is_session_at_work(RemoteConn *conn)
 		RemoteRequest *request;
 
 		request = remote_request_queue_sql(side,
-										   psprintf("SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = %d AND state IN ('active', 'fastpath function call') AND wait_event IS DISTINCT FROM 'ClientRead'",
+										   psprintf("SELECT wait_event IS NOT DISTINCT FROM 'ClientWrite' FROM pg_catalog.pg_stat_activity WHERE pid = %d AND state IN ('active', 'fastpath function call') AND wait_event IS DISTINCT FROM 'ClientRead'",
 													remote_conn_backend_pid(conn)),
 										   0);
 		remote_request_queue_sync(side);
-		if (wait_for_requests(&request, 1, &mode) &&
-			request->state == REMOTE_REQUEST_DONE)
-			is_at_work = remote_result_nrows(request->result) > 0;
+		if (wait_for_requests(&request, 1, &mode))
+			work = read_session_work(request);
 	}
 	PG_FINALLY();
 	{
 		remote_conn_free_noerror(side);
 	}
 	PG_END_TRY();
-	return is_at_work;
+	return work;
+}
+
+/*
+ * A session that sends may have begun just now; if nothing has arrived until
+ * the next time, what it sends gets lost.
+ */
+static bool
+is_session_at_work(RemoteConn *conn)
+{
+	bool		was_writing = conn->is_seen_writing;
+	SessionWork work = ask_for_session(conn);
+
+	conn->is_seen_writing = work == SESSION_WRITING;
+	return work == SESSION_AT_WORK || (work == SESSION_WRITING && !was_writing);
 }
 
 static void
