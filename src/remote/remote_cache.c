@@ -42,6 +42,9 @@ typedef struct CacheEntry
 
 static HTAB *cache = NULL;
 
+/* an entry may be invalid */
+static bool has_invalid = false;
+
 static void
 invalidate(Datum arg, CompatSysCacheId cacheid, uint32 hashvalue)
 {
@@ -57,6 +60,7 @@ invalidate(Datum arg, CompatSysCacheId cacheid, uint32 hashvalue)
 			(cacheid == FOREIGNSERVEROID && entry->server_hash == hashvalue) ||
 			(cacheid == USERMAPPINGOID && entry->mapping_hash == hashvalue))
 			entry->is_valid = false;
+		has_invalid |= !entry->is_valid;
 	}
 }
 
@@ -167,6 +171,23 @@ remote_cache_end_use_noerror(RemoteConn *conn)
 	if (entry && (!entry->is_valid || !conn->options->keep_connection ||
 				  conn->state == REMOTE_CONN_LOST))
 		drop_entry(entry);
+}
+
+void
+remote_cache_drop_invalid_noerror(void)
+{
+	HASH_SEQ_STATUS status;
+	CacheEntry *entry;
+
+	if (!has_invalid)
+		return;
+	has_invalid = false;
+	hash_seq_init(&status, cache);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (!entry->is_valid)
+			drop_entry(entry);
+	}
 }
 
 List *

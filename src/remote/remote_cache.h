@@ -42,6 +42,12 @@ extern void remote_cache_discard_noerror(RemoteConn *conn);
  */
 extern void remote_cache_end_use_noerror(RemoteConn *conn);
 
+/*
+ * Closes the connections whose server or mapping was changed or dropped, at a
+ * time at which no transaction uses any.
+ */
+extern void remote_cache_drop_invalid_noerror(void);
+
 /* One cached connection, for get_connections() and disconnect(). */
 typedef struct RemoteCacheItem
 {

@@ -292,11 +292,11 @@ choose_method(bool is_user_prepare)
 			facts.writers++;
 	}
 	facts.has_local_writes = TransactionIdIsValid(GetTopTransactionIdIfAny());
+	facts.has_notifications = notify_watch_is_pending();
 	facts.is_serializable = IsolationIsSerializable();
 	facts.is_user_prepare = is_user_prepare;
 	facts.is_two_phase_enabled = setting_two_phase_commit;
 	return decision_commit_method(&facts);
-	facts.has_notifications = notify_watch_is_pending();
 }
 
 /*
@@ -882,6 +882,7 @@ transaction_callback(XactEvent event, void *arg)
 		case XACT_EVENT_COMMIT:
 			if (current.nbranches > 0)
 				after_commit_noerror();
+			guard(remote_cache_drop_invalid_noerror);
 			break;
 		case XACT_EVENT_PREPARE:
 			if (current.nbranches > 0)
@@ -902,6 +903,7 @@ transaction_callback(XactEvent event, void *arg)
 				guard(abort_branches_noerror);
 				forget_transaction_noerror(false);
 			}
+			guard(remote_cache_drop_invalid_noerror);
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_COMMIT:
