@@ -37,6 +37,7 @@
 #include "txn/recovery.h"
 #include "txn/recovery_catalog.h"
 #include "worker/worker_shared.h"
+#include "worker/worker_stats.h"
 
 /* how long a drop waits for what is in doubt to be settled */
 #define SETTLE_LIMIT_MS 5000
@@ -215,7 +216,11 @@ drop_guard(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
 	if (access != OAT_DROP)
 		return;
 	if (class_id == ForeignServerRelationId)
+	{
 		drop_guard_check_server(object_id);
+		worker_shared_forget_server(object_id);
+		worker_stats_forget_server(object_id);
+	}
 	else if (class_id == UserMappingRelationId)
 		check_mapping(object_id);
 	else if (class_id == RelationRelationId)

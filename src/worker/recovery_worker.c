@@ -193,8 +193,7 @@ static void
 note_failure(WorkerServer *server, const RecoveryReport *report)
 {
 	const char *reason = report->error ? report->error :
-	report->lost > 0 ? "the server has lost branches of committed transactions" :
-	"more is left than fits into one pass";
+	"the server has lost branches of committed transactions";
 
 	if (server->attempts == 0)
 		server->since = GetCurrentTimestamp();
@@ -258,11 +257,12 @@ note_report(const RecoveryReport *report)
 		server.next_try = 0;
 		server.last_error[0] = '\0';
 	}
-	else if (report->error || report->failed > 0 || report->lost > 0)
+	else if (nbranches == 0 &&
+			 (report->error || report->failed > 0 || report->lost > 0))
 		note_failure(&server, report);
 	else
 	{
-		/* not a failure, there was more than fits into a pass */
+		/* there was more than fits into a pass, or it was cut short */
 		server.attempts = 1;
 		server.next_try = after_ms(nbranches > 0 ? 0 : FIRST_PAUSE_MS);
 	}
@@ -346,6 +346,7 @@ run_pass(bool only_retries)
 		state.has_waiting |= ((RecoveryReport *) lfirst(cell))->waiting > 0;
 	}
 	end_transaction();
+	worker_shared_note_pass();
 	if (has_progress)
 		state.idle_since = GetCurrentTimestamp();
 	state.row_pause_ms = has_progress ? FIRST_PAUSE_MS :
@@ -424,7 +425,7 @@ end_if_idle(TimestampTz retry, bool is_early)
 		next = retry;
 	if (state.has_old_rows && state.next_row_pass < next)
 		next = state.next_row_pass;
-	worker_shared_note_pass(next);
+	worker_shared_note_next_pass(next);
 	begin_transaction("looking for work before ending");
 	may_end = worker_launch_resign(has_work);
 	end_transaction();

@@ -51,6 +51,9 @@
 /* workers that look into databases for the first time, at once */
 #define MAX_PROBES 8
 
+/* how often to look for what is kept of dropped databases */
+#define SWEEP_MS 10000
+
 /* longest sleep of the launcher, and pause after a worker that failed */
 #define MAX_SLEEP_MS 10000
 #define MAX_PAUSE_MS 30000
@@ -78,6 +81,7 @@ static struct
 	shmem_startup_hook_type previous_startup;
 	LaunchSlot	slots[WORKER_MAX_DATABASES];	/* in the launcher */
 	List	   *probes;			/* oids of databases to be looked at */
+	TimestampTz next_sweep;		/* for what is kept of dropped databases */
 	bool		has_warned;		/* of missing worker slots */
 }			state;
 
@@ -299,8 +303,31 @@ is_database_connectable(Oid database)
 }
 
 /*
- * Has the slot's last worker ended?  One that ended without having done its
- * work is followed by a longer pause each time.
+ * Gives up what shared memory has of databases that are gone.  They are listed
+ * before they are looked for, so that a new one is not among them.
+ */
+static void
+sweep(void)
+{
+	List	   *databases;
+	ListCell   *cell;
+
+	StartTransactionCommand();
+	databases = list_concat_unique_oid(worker_shared_list_databases(),
+									   worker_stats_list_databases());
+	foreach(cell, databases)
+	{
+		if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(lfirst_oid(cell))))
+			continue;
+		worker_shared_forget_database(lfirst_oid(cell));
+		worker_stats_forget_database(lfirst_oid(cell));
+	}
+	CommitTransactionCommand();
+}
+
+/*
+ * Has the slot's last worker ended?  After one that has left work the next has
+ * to wait, longer each time as long as none gets through a pass.
  */
 static void
 check_worker(LaunchSlot *slot, const WorkerDatabase *database)
@@ -319,6 +346,8 @@ check_worker(LaunchSlot *slot, const WorkerDatabase *database)
 		return;
 	pfree(slot->handle);
 	slot->handle = NULL;
+	if (database->has_passed)
+		slot->failures = 0;
 	if (database->wants_pass)
 	{
 		int			pause = Min(MAX_PAUSE_MS, 1000 << Min(slot->failures, 5));
@@ -451,6 +480,12 @@ shard_fdw_launcher_main(Datum arg)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
+		}
+		if (GetCurrentTimestamp() >= state.next_sweep)
+		{
+			sweep();
+			state.next_sweep = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+														   SWEEP_MS);
 		}
 		sleep_ms = launch_all();
 		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,

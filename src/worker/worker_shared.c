@@ -144,6 +144,41 @@ has_settled_of(Oid database)
 	return false;
 }
 
+static void
+forget_settled_of(Oid database)
+{
+	int			nkept = 0;
+	int			position;
+
+	for (position = 0; position < state.shared->nsettled; position++)
+	{
+		if (state.shared->settled[position].database != database)
+			state.shared->settled[nkept++] = state.shared->settled[position];
+	}
+	state.shared->nsettled = nkept;
+}
+
+/*
+ * Frees the places of a server, or of all servers of the database
+ * (InvalidOid).
+ */
+static void
+forget_servers(WorkerServerTable *table, Oid database, Oid serverid)
+{
+	int			nkept = 0;
+	int			position;
+
+	for (position = 0; position < table->nservers; position++)
+	{
+		const WorkerServer *server = &table->servers[position];
+
+		if (server->database != database ||
+			(OidIsValid(serverid) && server->serverid != serverid))
+			table->servers[nkept++] = *server;
+	}
+	table->nservers = nkept;
+}
+
 /* ---- for backends ---- */
 
 void
@@ -252,6 +287,7 @@ worker_shared_attach(void)
 	{
 		database->pid = MyProcPid;
 		database->latch = MyLatch;
+		database->has_passed = false;
 		is_attached = true;
 	}
 	LWLockRelease(state.lock);
@@ -293,6 +329,8 @@ worker_shared_forget_database(Oid database)
 	item = find_database(database);
 	if (item)
 		memset(item, 0, sizeof(WorkerDatabase));
+	forget_settled_of(database);
+	forget_servers(&state.shared->table, database, InvalidOid);
 	LWLockRelease(state.lock);
 }
 
@@ -329,7 +367,21 @@ worker_shared_take_pass_request(void)
 }
 
 void
-worker_shared_note_pass(TimestampTz next_pass)
+worker_shared_note_pass(void)
+{
+	WorkerDatabase *database;
+
+	if (state.shared == NULL)
+		return;
+	LWLockAcquire(state.lock, LW_EXCLUSIVE);
+	database = find_database(MyDatabaseId);
+	if (database)
+		database->has_passed = true;
+	LWLockRelease(state.lock);
+}
+
+void
+worker_shared_note_next_pass(TimestampTz next_pass)
 {
 	WorkerDatabase *database;
 
@@ -468,7 +520,44 @@ worker_shared_set_server(const WorkerServer *server)
 	unlock_servers();
 }
 
+void
+worker_shared_forget_server(Oid serverid)
+{
+	WorkerServerTable *table = server_table();
+
+	lock_servers(LW_EXCLUSIVE);
+	forget_servers(table, MyDatabaseId, serverid);
+	unlock_servers();
+}
+
 /* ---- for the launcher ---- */
+
+List *
+worker_shared_list_databases(void)
+{
+	Oid		   *oids = palloc(sizeof(Oid) * (WORKER_MAX_DATABASES + MAX_SETTLED +
+											 MAX_SERVERS));
+	List	   *databases = NIL;
+	int			noids = 0;
+	int			position;
+
+	/* nothing is allocated with the lock held */
+	LWLockAcquire(state.lock, LW_SHARED);
+	for (position = 0; position < WORKER_MAX_DATABASES; position++)
+		oids[noids++] = state.shared->databases[position].database;
+	for (position = 0; position < state.shared->nsettled; position++)
+		oids[noids++] = state.shared->settled[position].database;
+	for (position = 0; position < state.shared->table.nservers; position++)
+		oids[noids++] = state.shared->table.servers[position].database;
+	LWLockRelease(state.lock);
+	for (position = 0; position < noids; position++)
+	{
+		if (OidIsValid(oids[position]))
+			databases = list_append_unique_oid(databases, oids[position]);
+	}
+	pfree(oids);
+	return databases;
+}
 
 static void
 detach_launcher_at_exit(int code, Datum arg)

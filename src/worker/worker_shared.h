@@ -68,15 +68,21 @@ extern bool worker_shared_attach(void);
 /* Detaches if nothing has been asked for meanwhile; else returns false. */
 extern bool worker_shared_detach_if_idle(void);
 
-/* Forgets the database: it has no extension. */
+/*
+ * Forgets the database, and all that is known of its servers and finished
+ * transactions: it is gone, or has no extension.
+ */
 extern void worker_shared_forget_database(Oid database);
 
 /* Was a pass asked for?  Takes the request. */
 extern bool worker_shared_take_pass_request(void);
 extern bool worker_shared_has_pass_request(void);
 
-/* A pass has ended; when is the next due if nobody asks? */
-extern void worker_shared_note_pass(TimestampTz next_pass);
+/* A pass has come to its end. */
+extern void worker_shared_note_pass(void);
+
+/* The worker is about to end; when is a pass due if nobody asks? */
+extern void worker_shared_note_next_pass(TimestampTz next_pass);
 
 /* The finished transactions of this database, as CommitLogEntry pointers. */
 extern List *worker_shared_pop_settled(void);
@@ -84,6 +90,9 @@ extern List *worker_shared_pop_settled(void);
 /* State of a server of this database; all zero where nothing is known. */
 extern WorkerServer worker_shared_get_server(Oid serverid);
 extern void worker_shared_set_server(const WorkerServer *state);
+
+/* A server of this database is dropped. */
+extern void worker_shared_forget_server(Oid serverid);
 
 /* ---- for the launcher ---- */
 
@@ -95,10 +104,15 @@ typedef struct WorkerDatabase
 	bool		wants_pass;		/* to be looked after at once */
 	bool		has_settled;	/* rows may be deleted */
 	TimestampTz next_pass;		/* else when to look after it */
+	bool		has_passed;		/* its last worker has come to the end of a
+								 * pass */
 	TimestampTz not_before;		/* 0, or no worker until then */
 } WorkerDatabase;
 
 extern void worker_shared_attach_launcher(void);
+
+/* The databases of which something is kept here; palloc'd List of oids. */
+extern List *worker_shared_list_databases(void);
 
 /* Copies the slot. */
 extern WorkerDatabase worker_shared_get_database(int slot);

@@ -3,9 +3,10 @@
  * worker_stats.c
  *	  Counters for stat_shards and stat_transactions.
  *
- * Slots are found by open addressing.  A slot's key is written once, under
- * the exclusive lock, and never changes, so counting needs the shared lock
- * only to read keys.  Counting happens after the local commit: nothing here
+ * Slots are found by open addressing.  Keys are written under the exclusive
+ * lock; counting holds the shared one.  A slot that is given up keeps its
+ * place in the chains that lead over it, and is used again by the next server
+ * whose chain does.  Counting happens after the local commit: nothing it calls
  * allocates or raises.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
@@ -41,6 +42,7 @@ typedef struct StatSlot
 {
 	Oid			database;		/* InvalidOid: free */
 	Oid			serverid;
+	bool		was_used;		/* a chain may lead over it */
 	pg_atomic_uint64 counters[STAT_NCOUNTERS];
 } StatSlot;
 
@@ -70,6 +72,7 @@ init_slots(StatSlot *slots, int nslots)
 	{
 		slots[slot].database = InvalidOid;
 		slots[slot].serverid = InvalidOid;
+		slots[slot].was_used = false;
 		for (counter = 0; counter < STAT_NCOUNTERS; counter++)
 			pg_atomic_init_u64(&slots[slot].counters[counter], 0);
 	}
@@ -120,14 +123,15 @@ unlock_slots(void)
 /* ---- counting ---- */
 
 /*
- * The slot of the server, or the free one where it belongs; NULL when all are
- * taken.  Needs the lock.
+ * The slot of the server, or the first free one of its chain; NULL when all
+ * are taken.  Needs the lock.
  */
 static StatSlot *
 probe(Oid serverid)
 {
 	int			nslots;
 	StatSlot   *slots = get_slots(&nslots);
+	StatSlot   *free_slot = NULL;
 	uint32		start = hash_combine(murmurhash32(MyDatabaseId),
 									 murmurhash32(serverid));
 	int			step;
@@ -136,32 +140,51 @@ probe(Oid serverid)
 	{
 		StatSlot   *slot = &slots[(start + step) % nslots];
 
-		if (!OidIsValid(slot->database) ||
-			(slot->database == MyDatabaseId && slot->serverid == serverid))
+		if (slot->database == MyDatabaseId && slot->serverid == serverid)
 			return slot;
+		if (!OidIsValid(slot->database) && free_slot == NULL)
+			free_slot = slot;
+		if (!slot->was_used)
+			break;
 	}
-	return NULL;
+	return free_slot;
 }
 
+/*
+ * Gives the slot with the lock held in share mode; NULL, without it, when all
+ * are taken.
+ */
 static StatSlot *
-get_slot(Oid serverid)
+acquire_slot(Oid serverid)
 {
 	StatSlot   *slot;
 
 	lock_slots(LW_SHARED);
 	slot = probe(serverid);
-	unlock_slots();
-	if (slot == NULL || OidIsValid(slot->database))
-		return slot;
-	lock_slots(LW_EXCLUSIVE);
-	slot = probe(serverid);
-	if (slot && !OidIsValid(slot->database))
+	while (slot && !OidIsValid(slot->database))
 	{
-		slot->serverid = serverid;
-		slot->database = MyDatabaseId;
+		unlock_slots();
+		lock_slots(LW_EXCLUSIVE);
+		slot = probe(serverid);
+		if (slot && !OidIsValid(slot->database))
+		{
+			slot->serverid = serverid;
+			slot->database = MyDatabaseId;
+			slot->was_used = true;
+		}
+		unlock_slots();
+		lock_slots(LW_SHARED);
+		slot = probe(serverid);
 	}
-	unlock_slots();
+	if (slot == NULL)
+		unlock_slots();
 	return slot;
+}
+
+static void
+release_slot(void)
+{
+	unlock_slots();
 }
 
 static void
@@ -176,7 +199,7 @@ count_branch_noerror(Oid serverid, const RemoteConnStats *delta,
 					 bool was_prepared, bool was_committed,
 					 bool was_one_phase)
 {
-	StatSlot   *slot = get_slot(serverid);
+	StatSlot   *slot = acquire_slot(serverid);
 
 	if (slot == NULL)
 		return;
@@ -190,24 +213,90 @@ count_branch_noerror(Oid serverid, const RemoteConnStats *delta,
 	add(slot, STAT_PREPARES, was_prepared);
 	add(slot, STAT_COMMITS, was_committed);
 	add(slot, STAT_ONE_PHASE_COMMITS, was_one_phase);
+	release_slot();
 }
 
 static void
 count_transaction_noerror(CommitMethod method, bool is_commit)
 {
-	StatSlot   *slot = get_slot(TRANSACTION_SLOT);
+	StatSlot   *slot = acquire_slot(TRANSACTION_SLOT);
 
-	if (slot)
-		add(slot, is_commit ? COMMIT_COUNTER(method) : ROLLBACK_COUNTER(method), 1);
+	if (slot == NULL)
+		return;
+	add(slot, is_commit ? COMMIT_COUNTER(method) : ROLLBACK_COUNTER(method), 1);
+	release_slot();
 }
 
 void
 worker_stats_count_recovered(Oid serverid, int nbranches)
 {
-	StatSlot   *slot = get_slot(serverid);
+	StatSlot   *slot = acquire_slot(serverid);
 
-	if (slot)
-		add(slot, STAT_RECOVERED, nbranches);
+	if (slot == NULL)
+		return;
+	add(slot, STAT_RECOVERED, nbranches);
+	release_slot();
+}
+
+/* ---- forgetting ---- */
+
+/*
+ * InvalidOid stands for all servers of the database, and its transactions.
+ */
+static void
+forget_slots(Oid database, Oid serverid)
+{
+	int			nslots;
+	StatSlot   *slots = get_slots(&nslots);
+	int			slot;
+	int			counter;
+
+	lock_slots(LW_EXCLUSIVE);
+	for (slot = 0; slot < nslots; slot++)
+	{
+		if (slots[slot].database != database ||
+			(OidIsValid(serverid) && slots[slot].serverid != serverid))
+			continue;
+		slots[slot].database = InvalidOid;
+		slots[slot].serverid = InvalidOid;
+		for (counter = 0; counter < STAT_NCOUNTERS; counter++)
+			pg_atomic_write_u64(&slots[slot].counters[counter], 0);
+	}
+	unlock_slots();
+}
+
+void
+worker_stats_forget_server(Oid serverid)
+{
+	forget_slots(MyDatabaseId, serverid);
+}
+
+void
+worker_stats_forget_database(Oid database)
+{
+	forget_slots(database, InvalidOid);
+}
+
+List *
+worker_stats_list_databases(void)
+{
+	int			nslots;
+	StatSlot   *slots = get_slots(&nslots);
+	Oid		   *oids = palloc(sizeof(Oid) * nslots);
+	List	   *databases = NIL;
+	int			slot;
+
+	lock_slots(LW_SHARED);
+	for (slot = 0; slot < nslots; slot++)
+		oids[slot] = slots[slot].database;
+	unlock_slots();
+	for (slot = 0; slot < nslots; slot++)
+	{
+		if (OidIsValid(oids[slot]))
+			databases = list_append_unique_oid(databases, oids[slot]);
+	}
+	pfree(oids);
+	return databases;
 }
 
 /* ---- reading ---- */
@@ -241,7 +330,7 @@ worker_stats_list_servers(void)
 TransactionStats
 worker_stats_transactions(void)
 {
-	StatSlot   *slot = get_slot(TRANSACTION_SLOT);
+	StatSlot   *slot = acquire_slot(TRANSACTION_SLOT);
 	TransactionStats stats;
 	int			method;
 
@@ -253,6 +342,8 @@ worker_stats_transactions(void)
 		stats.rollbacks[method] =
 			pg_atomic_read_u64(&slot->counters[ROLLBACK_COUNTER(method)]);
 	}
+	if (slot)
+		release_slot();
 	return stats;
 }
 

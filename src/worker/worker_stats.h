@@ -4,9 +4,9 @@
  *	  Counters for stat_shards and stat_transactions.
  *
  * In shared memory when the library is preloaded, else for this session only.
- * A slot belongs to a server of a database for good; slots are given out
- * under an LWLock and counted in with atomic operations.  When all slots are
- * taken further servers are not counted.
+ * Slots are given out and taken back under an LWLock, and counted in with
+ * atomic operations.  When all slots are taken further servers are not
+ * counted.
  *
  * worker_notify() is what the coordinator gets to know of src/worker.
  *
@@ -58,6 +58,13 @@ extern void worker_stats_shmem_init(void);
 
 /* Recovery has finished some branches on the server. */
 extern void worker_stats_count_recovered(Oid serverid, int nbranches);
+
+/* The counters of a server of this database are not wanted any more. */
+extern void worker_stats_forget_server(Oid serverid);
+
+/* Those of a database; and which databases have any, a palloc'd List. */
+extern void worker_stats_forget_database(Oid database);
+extern List *worker_stats_list_databases(void);
 
 /* All servers of this database that have been counted; palloc'd List. */
 extern List *worker_stats_list_servers(void);
