@@ -68,6 +68,8 @@ typedef enum ShardState
 	SHARD_LISTING,				/* until lock and list are answered */
 	SHARD_LOCKED_OUT,			/* until the next try for the lock */
 	SHARD_FENCING,				/* until it is known which incarnations live */
+	SHARD_CONFIRMING,			/* when looking only: until it is known what
+								 * is still prepared */
 	SHARD_AWAITING_STANDBY,		/* until commits may be acted upon (B) */
 	SHARD_ACTING,				/* until all are committed or rolled back */
 	SHARD_ASKING,				/* until all questions are answered (D) */
@@ -84,6 +86,8 @@ typedef struct BranchTask
 	BranchFacts facts;
 	BranchAction action;
 	RemoteRequest *request;
+	char	   *user_error;		/* why it failed as the user who prepared it,
+								 * if it was tried again as somebody else */
 	bool		is_finished;	/* no longer prepared */
 } BranchTask;
 
@@ -344,14 +348,78 @@ gather_facts(RecoveryShard *shard)
 	shard->decision_lsn = sync_rep_position_noerror();
 }
 
+/*
+ * Who only looks does not have the lock: somebody else may have finished a
+ * branch, and its row may be gone, since the list was made.  So what seems to
+ * have aborted is looked for in the list once more.
+ */
+static bool
+start_confirming_if_needed(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, shard->tasks)
+	{
+		const BranchFacts *facts = &((BranchTask *) lfirst(cell))->facts;
+
+		if (facts->is_running || facts->is_incarnation_alive ||
+			facts->is_logged)
+			continue;
+		remote_request_release(shard->list_request);
+		shard->list_request = queue_segment(shard->main, LIST_SQL);
+		change_state(shard, SHARD_CONFIRMING);
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_in_list(const RecoveryShard *shard, const Gid *gid)
+{
+	RemoteResult *result = remote_request_result(shard->list_request);
+	char		name[GID_MAX_LENGTH + 1];
+	int			row;
+
+	gid_format(gid, name);
+	for (row = 0; row < remote_result_nrows(result); row++)
+	{
+		if (strcmp(remote_result_value(result, row, 0), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+finish_confirming(RecoveryShard *shard)
+{
+	ListCell   *cell;
+
+	if (!remote_request_is_final(shard->list_request))
+		return;
+	if (remote_request_state(shard->list_request) != REMOTE_REQUEST_DONE)
+	{
+		note_failure(shard, shard->list_request);
+		change_state(shard, SHARD_FINISHED);
+		return;
+	}
+	foreach(cell, shard->tasks)
+	{
+		BranchTask *task = lfirst(cell);
+
+		if (!is_in_list(shard, &task->gid))
+			shard->tasks = foreach_delete_current(shard->tasks, cell);
+	}
+	start_asking(shard);
+}
+
 static void
 list_is_known(RecoveryShard *shard)
 {
 	gather_facts(shard);
-	if (shard->looks_only)
-		start_asking(shard);
-	else
+	if (!shard->looks_only)
 		change_state(shard, SHARD_AWAITING_STANDBY);
+	else if (!start_confirming_if_needed(shard))
+		start_asking(shard);
 }
 
 static void
@@ -440,17 +508,35 @@ finish_listing(RecoveryShard *shard)
 /* ---- acting ---- */
 
 static void
-start_action(RecoveryShard *shard, BranchTask *task)
+start_action(BranchTask *task, RemoteConn *conn)
 {
 	char		gid[GID_MAX_LENGTH + 1];
-	char	   *sql;
 
 	gid_format(&task->gid, gid);
-	sql = psprintf("%s PREPARED '%s'",
-				   task->action == BRANCH_ACTION_COMMIT ? "COMMIT" : "ROLLBACK",
-				   gid);
-	task->request = queue_segment(conn_for_user(shard, task->gid.user),
-								  sql);
+	task->request =
+		queue_segment(conn,
+					  psprintf("%s PREPARED '%s'",
+							   task->action == BRANCH_ACTION_COMMIT ? "COMMIT" : "ROLLBACK",
+							   gid));
+}
+
+/*
+ * The user's mapping does not lead to the shard any more: his password was
+ * changed there, or he was dropped.  The one that holds the lock may have the
+ * rights.
+ */
+static void
+repeat_action_if_needed(RecoveryShard *shard, BranchTask *task)
+{
+	RemoteRequest *request = task->request;
+
+	if (request == NULL ||
+		remote_request_state(request) != REMOTE_REQUEST_LOST ||
+		remote_request_conn(request) == shard->main)
+		return;
+	task->user_error = recovery_conn_error(request);
+	remote_request_release(request);
+	start_action(task, shard->main);
 }
 
 /*
@@ -511,7 +597,7 @@ start_acting(RecoveryShard *shard)
 		task->action = decision_branch_action(&task->facts);
 		if (task->action == BRANCH_ACTION_COMMIT ||
 			task->action == BRANCH_ACTION_ROLLBACK)
-			start_action(shard, task);
+			start_action(task, conn_for_user(shard, task->gid.user));
 		else
 			shard->report->waiting++;
 		if (task->facts.is_incarnation_alive)
@@ -563,7 +649,11 @@ finish_action(RecoveryShard *shard, BranchTask *task)
 		shard->has_more = true;
 	}
 	else
+	{
+		if (task->user_error)
+			note_error(shard, task->user_error);
 		note_failure(shard, task->request);
+	}
 	remote_request_release(task->request);
 	task->request = NULL;
 }
@@ -594,6 +684,8 @@ finish_acting(RecoveryShard *shard)
 {
 	ListCell   *cell;
 
+	foreach(cell, shard->tasks)
+		repeat_action_if_needed(shard, lfirst(cell));
 	foreach(cell, shard->tasks)
 	{
 		BranchTask *task = lfirst(cell);
@@ -709,6 +801,9 @@ advance_one_step(RecoveryShard *shard)
 			break;
 		case SHARD_FENCING:
 			finish_fencing(shard);
+			break;
+		case SHARD_CONFIRMING:
+			finish_confirming(shard);
 			break;
 		case SHARD_AWAITING_STANDBY:
 			start_acting(shard);
