@@ -202,7 +202,8 @@ sub _parse
 		elsif ($type eq 'T')
 		{
 			$answer->{rows} = [];
-			$answer->{columns} = [ unpack('x2(Z*x18)*', $body) ];
+			$answer->{columns} =
+			  [ length($body) > 2 ? unpack('x2(Z*x18)*', $body) : () ];
 		}
 		elsif ($type eq 'C')
 		{
