@@ -21,6 +21,20 @@ CREATE FOREIGN DATA WRAPPER shard_fdw
 	HANDLER @extschema@.shard_fdw_handler
 	VALIDATOR @extschema@.shard_fdw_validator;
 
+-- for CREATE SUBSCRIPTION ... SERVER; the last argument keeps others from calling it
+CREATE FUNCTION @extschema@.shard_fdw_connection(pg_catalog.oid, pg_catalog.oid, pg_catalog.internal)
+RETURNS pg_catalog.text
+AS 'MODULE_PATHNAME', 'shard_fdw_connection'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+DO $$
+BEGIN
+	IF pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 190000 THEN
+		EXECUTE 'ALTER FOREIGN DATA WRAPPER shard_fdw CONNECTION @extschema@.shard_fdw_connection';
+	END IF;
+END
+$$;
+
 -- ---------------------------------------------------------------------------
 -- Who this coordinator is, and what it decided
 --

@@ -461,6 +461,60 @@ remote_options_parse_pooling(const char *value)
 	return REMOTE_POOLING_NONE; /* keep compiler quiet */
 }
 
+static void
+append_conninfo(StringInfo buf, const char *keyword, const char *value)
+{
+	const char *c;
+
+	appendStringInfo(buf, "%s%s='", buf->len > 0 ? " " : "", keyword);
+	for (c = value; *c; c++)
+	{
+		if (*c == '\'' || *c == '\\')
+			appendStringInfoChar(buf, '\\');
+		appendStringInfoChar(buf, *c);
+	}
+	appendStringInfoChar(buf, '\'');
+}
+
+static void
+append_libpq_options(StringInfo buf, List *options)
+{
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if (is_libpq_keyword(option->defname))
+			append_conninfo(buf, option->defname, defGetString(option));
+	}
+}
+
+char *
+remote_options_conninfo(const ForeignServer *server, const UserMapping *user)
+{
+	StringInfoData buf;
+
+	if (uses_scram_passthrough(server, user))
+		ereport(ERROR,
+				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("cannot use SCRAM pass-through for a subscription"),
+				errdetail("A subscription has no client whose keys could be passed on."));
+	if (needs_own_password(user))
+	{
+		RemoteOptions none = {0};
+		const char *no_keyword = NULL;
+
+		none.keywords = &no_keyword;
+		check_own_password(&none, user);
+	}
+	initStringInfo(&buf);
+	append_libpq_options(&buf, server->options);
+	append_libpq_options(&buf, user->options);
+	append_conninfo(&buf, "fallback_application_name", "shard_fdw");
+	return buf.data;
+}
+
 RemoteOptions *
 remote_options_build(const ForeignServer *server, const UserMapping *user)
 {

@@ -67,6 +67,14 @@ typedef struct RemoteOptions
 extern RemoteOptions *remote_options_build(const ForeignServer *server,
 										   const UserMapping *user);
 
+/*
+ * The same parameters as one libpq connection string, for a subscription; the
+ * settings of our own sessions are not part of it.  Raises as
+ * remote_options_build() does, and where there is no such string.
+ */
+extern char *remote_options_conninfo(const ForeignServer *server,
+									 const UserMapping *user);
+
 /* Raises when the text is no value of pool_mode. */
 extern RemotePooling remote_options_parse_pooling(const char *value);
 

@@ -33,6 +33,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "remote/remote_cache.h"
+#include "remote/remote_options.h"
 #include "txn/commit_log.h"
 #include "txn/coordinator.h"
 #include "txn/recovery.h"
@@ -44,6 +45,7 @@
 #define RESOLVE_LIMIT_MS 10000
 
 PGDLLEXPORT Datum shard_fdw_get_connections(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum shard_fdw_connection(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum shard_fdw_disconnect(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum shard_fdw_disconnect_all(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum shard_fdw_resolve(PG_FUNCTION_ARGS);
@@ -52,6 +54,7 @@ PGDLLEXPORT Datum shard_fdw_get_stat_shards(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum shard_fdw_get_stat_transactions(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(shard_fdw_get_connections);
+PG_FUNCTION_INFO_V1(shard_fdw_connection);
 PG_FUNCTION_INFO_V1(shard_fdw_disconnect);
 PG_FUNCTION_INFO_V1(shard_fdw_disconnect_all);
 PG_FUNCTION_INFO_V1(shard_fdw_resolve);
@@ -180,6 +183,20 @@ Datum
 shard_fdw_disconnect_all(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(disconnect(InvalidOid));
+}
+
+/*
+ * What CREATE SUBSCRIPTION ... SERVER asks the wrapper for, with the user
+ * first; the third argument keeps it from being called in SQL.
+ */
+Datum
+shard_fdw_connection(PG_FUNCTION_ARGS)
+{
+	Oid			userid = PG_GETARG_OID(0);
+	Oid			serverid = PG_GETARG_OID(1);
+
+	PG_RETURN_TEXT_P(cstring_to_text(remote_options_conninfo(GetForeignServer(serverid),
+															 GetUserMapping(userid, serverid))));
 }
 
 /* ---- recovery ---- */
