@@ -15,6 +15,7 @@
 #include "utils/guc.h"
 
 #include "base/compat.h"
+#include "base/server_version.h"
 #include "base/settings.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/plan_hook.h"
@@ -36,6 +37,7 @@ PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	server_version_check();
 	settings_define();
 	remote_cache_init();
 	coordinator_init();

@@ -17,6 +17,23 @@
 
 #include "pg_config.h"
 
+/*
+ * The lowest minor release that will do.  18: before 18.6 the plan of a change
+ * gets the private data of other partitions once some are pruned at run time.
+ * 15: before 15.2 generated columns of partitions are not known to the planner.
+ */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_LOWEST_SERVER 190000
+#elif PG_VERSION_NUM >= 180000
+#define COMPAT_LOWEST_SERVER 180006
+#elif PG_VERSION_NUM >= 170000
+#define COMPAT_LOWEST_SERVER 170000
+#elif PG_VERSION_NUM >= 160000
+#define COMPAT_LOWEST_SERVER 160000
+#else
+#define COMPAT_LOWEST_SERVER 150002
+#endif
+
 /* varlena macros have a header of their own; until 15 is gone */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
