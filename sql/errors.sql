@@ -201,6 +201,14 @@ EXCEPTION WHEN OTHERS THEN
   GET STACKED DIAGNOSTICS m = MESSAGE_TEXT, d = PG_EXCEPTION_DETAIL, h = PG_EXCEPTION_HINT, c = PG_EXCEPTION_CONTEXT;
   RAISE NOTICE 'secret shown: %', concat(m, d, h, c) LIKE '%regress-secret%';
 END $$;
+-- what was violated, by name, as programs want to know it
+ALTER TABLE s0.er ADD CONSTRAINT er_named CHECK (n <> 77);
+DO $$ DECLARE s text; t text; c text; BEGIN
+  INSERT INTO er0 VALUES (77, 77);
+EXCEPTION WHEN check_violation THEN
+  GET STACKED DIAGNOSTICS s = SCHEMA_NAME, t = TABLE_NAME, c = CONSTRAINT_NAME;
+  RAISE NOTICE 'violated: % % %', s, t, c;
+END $$;
 DROP SERVER er_down, er_nodb, er_hasty, er_secret CASCADE;
 SELECT test.settled();
 DROP FOREIGN TABLE er0, er1, er_raise, er_no_table, er_no_column, er_types, er_small, er_slow, er_me;

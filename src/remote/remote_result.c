@@ -178,6 +178,29 @@ hint_of_ours(const RemoteResult *result, const char *sql)
 	return NULL;
 }
 
+/*
+ * The names that programs look at to know what was violated; 0, as what sets a
+ * field of a report returns.
+ */
+static int
+set_names(const RemoteResult *result)
+{
+	static const int fields[] = {
+		PG_DIAG_SCHEMA_NAME, PG_DIAG_TABLE_NAME, PG_DIAG_COLUMN_NAME,
+		PG_DIAG_DATATYPE_NAME, PG_DIAG_CONSTRAINT_NAME
+	};
+	int			position;
+
+	for (position = 0; result->pgres && position < lengthof(fields); position++)
+	{
+		const char *name = PQresultErrorField(result->pgres, fields[position]);
+
+		if (name)
+			(void) err_generic_string(fields[position], name);
+	}
+	return 0;
+}
+
 void
 remote_result_report(int elevel, const RemoteResult *result,
 					 const char *server, const char *sql,
@@ -210,6 +233,7 @@ remote_result_report(int elevel, const RemoteResult *result,
 			detail ? errdetail_internal("%s", detail) : 0,
 			hint ? errhint("%s", hint) : 0,
 			context ? errcontext("%s", context) : 0,
+			set_names(result),
 			sql ? errcontext("remote SQL on server \"%s\": %.*s%s", server,
 							 length, sql, sql[length] ? "..." : "") : 0);
 }
