@@ -219,6 +219,15 @@ INSERT INTO push_query (query) VALUES
   ('SELECT max(a) FROM x GROUP BY k HAVING test.here(max(a) > 1)'), ('SELECT k + 1, count(*) FROM x GROUP BY k ORDER BY k + 1'),
   ('SELECT k FROM x GROUP BY k, a ORDER BY a, k'), ('SELECT ''c'', count(*) FROM t GROUP BY 1'), ('SELECT w || c, count(*) FROM t GROUP BY w || c'),
   ('SELECT count(*) FROM t WHERE w = c'), ('SELECT a, b FROM x WHERE (a, b) > (2, 5) ORDER BY a, b LIMIT 3');
+-- conditions without columns, which core checks above scans of tables only
+INSERT INTO push_query (query)
+SELECT format(form, condition) FROM unnest(ARRAY['k = 3 AND k = 0', 'EXISTS (SELECT 1 FROM push_near.z WHERE a = 77)',
+    '(SELECT count(*) FROM push_near.z) > 0', 'k = 3 AND (SELECT NULL::bool)']) condition, unnest(ARRAY[
+  'SELECT count(*), sum(a) FROM x WHERE %s', 'SELECT a, count(*) FROM x WHERE %s GROUP BY a', 'SELECT b FROM x WHERE %s ORDER BY b LIMIT 2',
+  'SELECT count(*) FROM t WHERE %s', 'SELECT a, count(*) FROM t WHERE %s GROUP BY a', 'SELECT b FROM t WHERE %s ORDER BY b LIMIT 2',
+  'SELECT x.b, z.b FROM (SELECT * FROM x WHERE %s) x LEFT JOIN z USING (k)', 'SELECT x.b, z.b FROM z LEFT JOIN (SELECT * FROM x WHERE %s) x USING (k)',
+  'SELECT count(*) FROM z FULL JOIN (SELECT * FROM x WHERE %s) x USING (k)', 'SELECT z.b FROM z WHERE NOT EXISTS (SELECT 1 FROM x WHERE %s)',
+  'SELECT z.b, (SELECT count(*) FROM x WHERE x.k = z.k AND z.a = 1 AND %s) FROM z', 'SELECT b FROM t WHERE k = 5 AND %s LIMIT 1']) form;
 -- the same with a partition itself
 CREATE VIEW push_near.t0 AS SELECT * FROM push_near.t WHERE k IN (0, 2, 4, 6, 8) OR k IS NULL;
 INSERT INTO push_query (query) VALUES

@@ -122,8 +122,6 @@ divide_join_conds(RelOptInfo *joinrel, FdwRelInfo *info, List *conds)
 		bool		is_above = info->jointype != JOIN_SEMI && !is_inner &&
 		RINFO_IS_PUSHED_DOWN(cond, joinrel->relids);
 
-		if (cond->pseudoconstant)
-			return false;
 		if (shippable_expr((Node *) cond->clause, &scope))
 		{
 			if (!is_above)
@@ -133,6 +131,8 @@ divide_join_conds(RelOptInfo *joinrel, FdwRelInfo *info, List *conds)
 			else
 				info->remote_conds = lappend(info->remote_conds, cond);
 		}
+		else if (cond->pseudoconstant)
+			return false;
 		else if ((is_inner || is_above) && info->jointype != JOIN_ANTI)
 			info->local_conds = lappend(info->local_conds, cond);
 		else

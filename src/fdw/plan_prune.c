@@ -7,7 +7,7 @@
  * Where the query has key = $1, the partition constraint with $1 in the place
  * of the key tells whether the partition can have such rows.  A condition in
  * WHERE concerns all rows of the remote query, so one table that has none is
- * enough, whatever it is joined with.
+ * enough, whatever it is joined with.  So is a condition without columns.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -123,6 +123,7 @@ List *
 plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 {
 	List	   *conditions = NIL;
+	bool		has_value = false;
 	int			rtindex = -1;
 	ListCell   *cell;
 
@@ -132,13 +133,15 @@ plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 		return NIL;
 	foreach(cell, info->remote_conds)
 	{
-		if (has_run_time_value((Node *) lfirst_node(RestrictInfo,
-													cell)->clause, NULL))
-			break;
+		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
+
+		if (cond->pseudoconstant)
+			conditions = lappend(conditions, cond->clause);
+		else if (has_run_time_value((Node *) cond->clause, NULL))
+			has_value = true;
 	}
-	if (cell == NULL)
-		return NIL;
-	while ((rtindex = bms_next_member(info->relids, rtindex)) >= 0)
+	while (has_value &&
+		   (rtindex = bms_next_member(info->relids, rtindex)) >= 0)
 	{
 		KnownValues known = {rtindex};
 

@@ -59,8 +59,7 @@ make_info(RelOptInfo *parent, const FdwRelInfo *table)
 	{
 		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
 
-		if (!cond->pseudoconstant &&
-			shippable_expr((Node *) cond->clause, &scope))
+		if (shippable_expr((Node *) cond->clause, &scope))
 			info->remote_conds = lappend(info->remote_conds, cond);
 		else
 			info->local_conds = lappend(info->local_conds, cond);

@@ -23,7 +23,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -46,15 +45,18 @@ static void
 
 /*
  * The conditions (RestrictInfos) and the EXISTS of WHERE or ON behind the
- * keyword; nothing if there are none.
+ * keyword; nothing if there are none.  Those without columns are among them,
+ * as core puts a node that checks them above the scan of a table only.
  */
 static void
 append_conditions(StringInfo buf, RemoteExprContext *context,
 				  const char *keyword, List *conds, List *exists)
 {
-	List	   *clauses = extract_actual_clauses(conds, false);
+	List	   *clauses = NIL;
 	ListCell   *cell;
 
+	foreach(cell, conds)
+		clauses = lappend(clauses, lfirst_node(RestrictInfo, cell)->clause);
 	if (clauses == NIL && exists == NIL)
 		return;
 	appendStringInfoString(buf, keyword);
