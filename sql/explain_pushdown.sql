@@ -44,7 +44,7 @@ SELECT ep_explain('SELECT g, count(*) FROM ep0 GROUP BY g HAVING count(*) > rand
 SELECT ep_explain('SELECT g, string_agg(v, '','' ORDER BY k) FROM ep GROUP BY g');
 SELECT ep_explain('SELECT ep_own(g), count(*) FROM ep0 GROUP BY 1');
 SELECT ep_explain('SELECT g, bool_and(ep_own(k)) FROM ep0 GROUP BY g');
-SELECT ep_explain('SELECT g, k, count(*) FROM ep0 GROUP BY CUBE (g, k)');
+SELECT ep_explain('SELECT g, k, count(*) FROM ep GROUP BY CUBE (g, k)');
 SELECT ep_explain('SELECT g, count(*) FROM ep0 WHERE ep_own(k) GROUP BY g');
 -- joins
 SET enable_mergejoin = off;

@@ -74,6 +74,8 @@ struct FdwRelInfo
 	 */
 	bool		is_grouped;
 	bool		is_partial;		/* gives transition values */
+	List	   *grouping_sets;	/* integer Lists of ressortgrouprefs; NIL for
+								 * one set of all */
 	List	   *tlist;
 	List	   *having;
 	List	   *local_having;

@@ -77,11 +77,14 @@ find_sort_key(PlannerInfo *root, RelOptInfo *rel, PathKey *pathkey,
 			  RemoteSortKey *key)
 {
 	const FdwRelInfo *info = rel->fdw_private;
+	List	   *members = compat_ec_members(pathkey->pk_eclass, rel->relids);
 	ListCell   *cell;
 
-	if (pathkey->pk_eclass->ec_has_volatile)
+	/* columns that are equal in the tables are not after grouping sets */
+	if (pathkey->pk_eclass->ec_has_volatile ||
+		(info->grouping_sets != NIL && list_length(members) > 1))
 		return false;
-	foreach(cell, compat_ec_members(pathkey->pk_eclass, rel->relids))
+	foreach(cell, members)
 	{
 		EquivalenceMember *member = lfirst(cell);
 

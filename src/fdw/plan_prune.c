@@ -129,7 +129,7 @@ plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 
 	/* an aggregate over no rows is a row */
 	if (info->is_grouped && !info->is_partial &&
-		root->parse->groupClause == NIL)
+		(root->parse->groupClause == NIL || info->grouping_sets != NIL))
 		return NIL;
 	foreach(cell, info->remote_conds)
 	{

@@ -63,7 +63,8 @@ add_entry(FdwRelInfo *info, Node *expr, Index sortgroupref)
 /*
  * The expression must group alike on the shard.  It must not be a parameter:
  * core would take that for the column of the result when it prepares the
- * parameters' expressions.
+ * parameters' expressions.  A constant that grouping sets make NULL is no
+ * column to core.
  */
 static bool
 add_group_column(GroupBuilder *builder, Node *expr,
@@ -72,6 +73,7 @@ add_group_column(GroupBuilder *builder, Node *expr,
 	ShipScope	scope = fdw_relinfo_scope(builder->info);
 
 	if (IsA(expr, Param) ||
+		(builder->info->grouping_sets != NIL && !contain_var_clause(expr)) ||
 		shippable_expr_is_computed_here(expr, &scope, false) ||
 		!shippable_expr(expr, &scope) ||
 		!shippable_is_shippable(clause->eqop, OperatorRelationId,
@@ -108,8 +110,14 @@ lacks_aggregates(Node *node, void *arg)
 		add_entry(builder->info, node, 0);
 		return false;
 	}
-	if (IsA(node, Var) || IsA(node, PlaceHolderVar) ||
-		IsA(node, GroupingFunc))
+	if (IsA(node, GroupingFunc))
+	{
+		if (!shippable_expr(node, &builder->scope))
+			return true;
+		add_entry(builder->info, node, 0);
+		return false;
+	}
+	if (IsA(node, Var) || IsA(node, PlaceHolderVar))
 		return true;
 	return expression_tree_walker(node, lacks_aggregates, arg);
 }
@@ -181,13 +189,13 @@ make_grouped_info(PlannerInfo *root, const FdwRelInfo *input,
 	FdwRelInfo *info;
 	GroupBuilder builder;
 
-	if (input->local_conds != NIL || input->is_grouped ||
-		root->parse->groupingSets != NIL)
+	if (input->local_conds != NIL || input->is_grouped)
 		return NULL;
 	info = palloc(sizeof(FdwRelInfo));
 	*info = *input;
 	info->is_grouped = true;
 	info->is_partial = is_partial;
+	info->grouping_sets = root->parse->groupingSets;
 	builder.info = info;
 	builder.scope = fdw_relinfo_scope(info);
 	builder.scope.has_aggregates = true;
@@ -197,8 +205,8 @@ make_grouped_info(PlannerInfo *root, const FdwRelInfo *input,
 		return NULL;
 
 	/* without any of these it would not be a grouped query */
-	if (root->parse->groupClause == NIL && info->having == NIL &&
-		info->tlist == NIL)
+	if (root->parse->groupClause == NIL && info->grouping_sets == NIL &&
+		info->having == NIL && info->tlist == NIL)
 		return NULL;
 	plan_cost_set_grouped(root, info, input,
 						  estimate_groups(root, info,

@@ -238,12 +238,58 @@ append_targets(StringInfo buf, RemoteExprContext *context, List *tlist)
 
 /* ---- after WHERE ---- */
 
+/* The position of a column that is grouped by. */
+static int
+group_position(List *tlist, Index sortgroupref)
+{
+	ListCell   *cell;
+
+	foreach(cell, tlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (entry->ressortgroupref == sortgroupref)
+			return entry->resno;
+	}
+	elog(ERROR, "column to group by was lost");
+}
+
 static void
-append_group_by(StringInfo buf, List *tlist)
+append_grouping_sets(StringInfo buf, const FdwRelInfo *info, List *tlist)
+{
+	const char *set_separator = "(";
+	ListCell   *set;
+	ListCell   *ref;
+
+	appendStringInfoString(buf, " GROUP BY GROUPING SETS ");
+	foreach(set, info->grouping_sets)
+	{
+		const char *separator = "";
+
+		appendStringInfo(buf, "%s(", set_separator);
+		foreach(ref, (List *) lfirst(set))
+		{
+			appendStringInfo(buf, "%s%d", separator,
+							 group_position(tlist, lfirst_int(ref)));
+			separator = ", ";
+		}
+		appendStringInfoChar(buf, ')');
+		set_separator = ", ";
+	}
+	appendStringInfoChar(buf, ')');
+}
+
+static void
+append_group_by(StringInfo buf, const FdwRelInfo *info, List *tlist)
 {
 	const char *separator = " GROUP BY ";
 	ListCell   *cell;
 
+	if (info->grouping_sets != NIL)
+	{
+		append_grouping_sets(buf, info, tlist);
+		return;
+	}
 	foreach(cell, tlist)
 	{
 		TargetEntry *entry = lfirst_node(TargetEntry, cell);
@@ -397,7 +443,7 @@ remote_select_append(StringInfo buf, RemoteExprContext *context,
 	append_conditions(buf, context, " WHERE ", info->remote_conds,
 					  info->exists);
 	if (info->is_grouped)
-		append_group_by(buf, tlist);
+		append_group_by(buf, info, tlist);
 	if (info->having != NIL)
 	{
 		appendStringInfoString(buf, " HAVING ");

@@ -612,6 +612,16 @@ is_unshippable_aggref(Aggref *aggref, Walk *outer)
 		is_unshippable_result((Node *) aggref, &inner, outer);
 }
 
+/* Its arguments are only looked up among the columns that are grouped by. */
+static bool
+is_unshippable_grouping(GroupingFunc *grouping, Walk *outer)
+{
+	Walk		inner = walk_below(outer);
+
+	return !outer->scope->has_aggregates || grouping->agglevelsup != 0 ||
+		is_unshippable_list(grouping->args, &inner);
+}
+
 static bool
 is_unshippable_node(Node *node, Walk *outer)
 {
@@ -628,6 +638,8 @@ is_unshippable_node(Node *node, Walk *outer)
 			return is_unshippable_param((Param *) node, outer);
 		case T_Aggref:
 			return is_unshippable_aggref((Aggref *) node, outer);
+		case T_GroupingFunc:
+			return is_unshippable_grouping((GroupingFunc *) node, outer);
 		case T_CaseExpr:
 			return is_unshippable_case((CaseExpr *) node, outer);
 		case T_CaseTestExpr:
