@@ -58,7 +58,7 @@ RESET enable_mergejoin;
 SELECT ep_explain('SELECT * FROM ep0 ORDER BY random()');
 SELECT ep_explain('SELECT k FROM ep0 ORDER BY ep_own(k), k LIMIT 3');
 SELECT ep_explain('SELECT k FROM ep0 WHERE ep_own(k) LIMIT 3');
-SELECT ep_explain('SELECT k, rank() OVER (ORDER BY g) FROM ep0 LIMIT 3');
+SELECT ep_explain('SELECT k, rank() OVER (ORDER BY g) FROM ep LIMIT 3');
 -- other formats have a list
 CREATE FUNCTION ep_json() RETURNS json LANGUAGE plpgsql AS $$
 DECLARE

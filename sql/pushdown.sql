@@ -72,12 +72,12 @@ EXCEPTION WHEN OTHERS THEN
   RETURN ARRAY[SQLSTATE || ' ' || SQLERRM];
 END $$;
 -- what is wrong with a query, NULL if nothing; the order counts where it is
--- asked for
+-- asked for, but not that of a window
 CREATE FUNCTION test.push_wrong(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   far text[] := test.push_rows('push_far', query); near text[] := test.push_rows('push_near', query);
 BEGIN
-  IF query !~* 'ORDER BY' THEN
+  IF query !~* 'ORDER BY' OR (query ~ 'OVER' AND query !~ 'ORDER BY[^)]*$') THEN
     far := ARRAY(SELECT unnest(far) ORDER BY 1);
     near := ARRAY(SELECT unnest(near) ORDER BY 1);
   END IF;
@@ -223,6 +223,24 @@ INSERT INTO push_query (query) VALUES
   ('SELECT max(a) FROM x GROUP BY k HAVING test.here(max(a) > 1)'), ('SELECT k + 1, count(*) FROM x GROUP BY k ORDER BY k + 1'),
   ('SELECT k FROM x GROUP BY k, a ORDER BY a, k'), ('SELECT ''c'', count(*) FROM t GROUP BY 1'), ('SELECT w || c, count(*) FROM t GROUP BY w || c'),
   ('SELECT count(*) FROM t WHERE w = c'), ('SELECT a, b FROM x WHERE (a, b) > (2, 5) ORDER BY a, b LIMIT 3');
+-- windows and DISTINCT on one server, and over several
+INSERT INTO push_query (query)
+SELECT format(form, source) FROM unnest(ARRAY['x', 't', '(SELECT * FROM t WHERE k = 4)', '(SELECT x.* FROM x LEFT JOIN y ON x.k = y.k AND x.a = y.a)']) source, unnest(ARRAY[
+  'SELECT b, row_number() OVER (ORDER BY b NULLS FIRST, k), rank() OVER (PARTITION BY w ORDER BY c DESC) FROM %s q',
+  'SELECT b, sum(n) OVER (PARTITION BY a ORDER BY b, k ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES), lag(b, 2, 0::int8) OVER (ORDER BY w, b, k, a) + 1 FROM %s q',
+  'SELECT b, count(*) FILTER (WHERE o) OVER (ORDER BY b RANGE BETWEEN 3 PRECEDING AND UNBOUNDED FOLLOWING), max(w) OVER (ORDER BY d RANGE ''3 days'' PRECEDING) FROM %s q',
+  'SELECT b, ntile(3) OVER z, nth_value(b, 2) OVER (z GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING EXCLUDE GROUP) FROM %s q WINDOW z AS (PARTITION BY o ORDER BY b, k, a)',
+  'SELECT a, sum(count(*)) OVER (ORDER BY a), rank() OVER (ORDER BY sum(s) DESC NULLS LAST) FROM %s q GROUP BY a ORDER BY 3, a LIMIT 4',
+  'SELECT a, grouping(a), count(*), sum(count(*)) OVER (PARTITION BY grouping(a)) FROM %s q GROUP BY ROLLUP (a, w) ORDER BY 1, 2, 3, 4',
+  'SELECT b FROM (SELECT b, row_number() OVER (PARTITION BY k ORDER BY b) r FROM %s q) p WHERE r <= 2',
+  'SELECT b, first_value(c) OVER (ORDER BY b DESC NULLS LAST) FROM %s q ORDER BY b DESC NULLS LAST, 2 LIMIT 4 OFFSET 1',
+  'SELECT q, dense_rank() OVER (ORDER BY a) FROM %s q', 'SELECT b, rank() OVER (ORDER BY test.here(o)) FROM %s q', 'SELECT b, test.here(o), rank() OVER (ORDER BY o) FROM %s q',
+  'SELECT b, min(a) OVER (ORDER BY w COLLATE "C", b), now() - now(), avg(a + 1) OVER () FROM %s q', 'SELECT sum(b) OVER (ORDER BY b) FROM %s q WHERE test.here(a > 3)',
+  'SELECT DISTINCT a, rank() OVER (ORDER BY a) FROM %s q ORDER BY 2 DESC, 1 LIMIT 3', 'SELECT DISTINCT a %% 2, count(*) OVER (PARTITION BY a %% 2) + 1 FROM %s q',
+  'SELECT DISTINCT count(*) FROM %s q GROUP BY a', 'SELECT DISTINCT a, count(*), a + count(*) FROM %s q GROUP BY a ORDER BY 2, 1', 'SELECT DISTINCT ON (a) a, b FROM %s q ORDER BY a NULLS FIRST, b DESC, k LIMIT 5',
+  'SELECT DISTINCT ON (w, a) a + 1, w, b FROM %s q ORDER BY w, a, b, k, c OFFSET 2', 'SELECT DISTINCT ON (k, a) k, b FROM %s q WHERE k = 4 ORDER BY k, a, b',
+  'SELECT DISTINCT ON (k) k, b FROM %s q WHERE k = 4 ORDER BY k, b', 'SELECT DISTINCT ON (a, k) k FROM %s q ORDER BY a LIMIT 4',
+  'SELECT DISTINCT ON (a) a, count(*) FROM %s q GROUP BY a, w ORDER BY a, 2 DESC', 'SELECT DISTINCT ON (a) a, rank() OVER (ORDER BY b) FROM %s q ORDER BY a, 2 DESC, b']) form;
 -- conditions without columns, which core checks above scans of tables only
 INSERT INTO push_query (query)
 SELECT format(form, condition) FROM unnest(ARRAY['k = 3 AND k = 0', 'EXISTS (SELECT 1 FROM push_near.z WHERE a = 77)',

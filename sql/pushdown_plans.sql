@@ -10,6 +10,20 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT count(DISTINCT a), string_agg(w, ',' ORDER B
 EXPLAIN (VERBOSE, COSTS OFF) SELECT w, sum(a) FROM x GROUP BY w HAVING test.here(sum(a) > 3);
 EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM x WHERE test.here(a > 3);
 EXPLAIN (VERBOSE, COSTS OFF) SELECT a, k, count(*) FROM x GROUP BY ROLLUP (a, k);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT w, grouping(w), sum(n) FROM t WHERE k = 3 GROUP BY k, CUBE (w, o) HAVING grouping(o) = 1 ORDER BY w LIMIT 5;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, count(*) FROM t GROUP BY ROLLUP (a);
+-- windows on one server, as well over groups
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b, lead(b) OVER (PARTITION BY w ORDER BY c DESC, b) + 1, sum(a) FILTER (WHERE o) OVER () FROM x;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a, lag(count(*)) OVER (ORDER BY a NULLS FIRST ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES) FROM t WHERE k = 3 GROUP BY a ORDER BY a LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b, sum(a) OVER (ORDER BY b) FROM x ORDER BY 2 DESC LIMIT 2;
+-- DISTINCT over them, and DISTINCT ON
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT a, max(b) OVER (ORDER BY a) FROM x ORDER BY 2 LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT ON (a) a, b FROM x ORDER BY a DESC, n, b LIMIT 3;
+-- not where core leaves a condition to the window, the shard lacks something,
+-- or the rows are on several
+SELECT substring(line, 'Remote SQL.*') FROM unnest(ARRAY['SELECT * FROM (SELECT b, row_number() OVER (ORDER BY b) r FROM x) q WHERE r <= 2',
+    'SELECT b, rank() OVER (ORDER BY test.here(o)) FROM x', 'SELECT b, rank() OVER (ORDER BY b) FROM t', 'SELECT DISTINCT ON (a) a, b FROM t ORDER BY a, b',
+    'SELECT b, rank() OVER (ORDER BY w COLLATE "POSIX") FROM x']) query, test.push_plan(query) line WHERE line ~ 'Remote SQL';
 -- aggregates in parts, on with default settings, which stay as they are
 EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM t;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT sum(a), sum(b), avg(a), avg(f), avg(n) FILTER (WHERE o), stddev(n), variance(a), bool_or(o), bit_and(a), max(c) FROM t;

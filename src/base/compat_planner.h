@@ -167,4 +167,21 @@ compat_ec_members(EquivalenceClass *ec, Relids child_relids)
 #define compat_var_is_old(var_) false
 #endif
 
+/* where core notes that a window function ends early; until 16 is gone */
+#if PG_VERSION_NUM >= 170000
+#define compat_window_has_run_condition(clause_, function_) \
+	((function_)->runCondition != NIL)
+#else
+#define compat_window_has_run_condition(clause_, function_) \
+	((clause_)->runCondition != NIL)
+#endif
+
+/* IGNORE NULLS of a window function; until 18 is gone */
+#if PG_VERSION_NUM >= 190000
+#define compat_window_ignores_nulls(function_) \
+	((function_)->ignore_nulls != NO_NULLTREATMENT)
+#else
+#define compat_window_ignores_nulls(function_) false
+#endif
+
 #endif							/* SHARD_FDW_BASE_COMPAT_PLANNER_H */

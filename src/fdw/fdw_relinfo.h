@@ -6,8 +6,8 @@
  *
  * plan_scan.c makes it for a foreign table, plan_join.c for a join of such
  * relations, plan_upper.c for what is made of one of them.  It describes one
- * SELECT: FROM, WHERE, GROUP BY, HAVING.  ORDER BY and LIMIT belong
- * to a path, see plan_order.h.  A relation without it is computed here.
+ * SELECT: FROM, WHERE, GROUP BY, HAVING, windows, DISTINCT.  ORDER BY and
+ * LIMIT belong to a path, see plan_order.h.  A relation without it is computed here.
  *
  * Lives as long as the planner's memory and goes into no plan: what a plan
  * needs is in fdw_plan.h.
@@ -33,6 +33,14 @@ typedef struct FdwExists
 	bool		is_anti;
 	List	   *conds;			/* RestrictInfos that join it to the rest */
 } FdwExists;
+
+/* What a window function looks at. */
+typedef struct FdwWindow
+{
+	const WindowClause *clause;
+	List	   *partition;		/* expressions */
+	List	   *sort_keys;		/* RemoteSortKeys */
+} FdwWindow;
 
 struct FdwRelInfo
 {
@@ -68,17 +76,22 @@ struct FdwRelInfo
 	Bitmapset  *attrs_used;
 
 	/*
-	 * Of a grouped relation: TargetEntries to select, of which those with a
-	 * ressortgroupref are grouped by, and HAVING as bare expressions.  What
-	 * of HAVING is checked here is in local_having.
+	 * What is selected of a relation that is made of scans and joins:
+	 * has_tlist and the TargetEntries.  Of the latter those with a
+	 * ressortgroupref are grouped by.  HAVING are bare expressions; what of
+	 * it is checked here is in local_having.
 	 */
+	bool		has_tlist;
+	List	   *tlist;
 	bool		is_grouped;
 	bool		is_partial;		/* gives transition values */
 	List	   *grouping_sets;	/* integer Lists of ressortgrouprefs; NIL for
 								 * one set of all */
-	List	   *tlist;
 	List	   *having;
 	List	   *local_having;
+	List	   *windows;		/* FdwWindows */
+	bool		is_distinct;
+	int			ndistinct_keys; /* DISTINCT ON so many keys of ORDER BY */
 
 	/* estimates that all paths share; see plan_cost.h */
 	bool		has_key_cond;	/* a remote condition looks like a key lookup */

@@ -265,6 +265,17 @@ plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
 		set_estimate(info, &estimate);
 }
 
+/* The shard does it no slower than we would. */
+void
+plan_cost_set_step(PlannerInfo *root, FdwRelInfo *info,
+				   const FdwRelInfo *input, double rows)
+{
+	plan_cost_set_grouped(root, info, input, rows);
+	if (!info->options->use_remote_estimate)
+		info->shard_cost = input->shard_cost +
+			cpu_operator_cost * input->retrieved_rows;
+}
+
 /*
  * A bounded query without sorting ends when it has enough rows; one with
  * sorting keeps the best in a heap.  The shard is taken to sort somewhat

@@ -41,13 +41,16 @@ extern PlanCost plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel,
 							   ParamPathInfo *ppi, List *param_conds);
 
 /*
- * Sets the estimates in the FdwRelInfo of a join or a grouped relation, which
- * must be complete otherwise; rows are those the shard finds.
+ * Sets the estimates in the FdwRelInfo of a join, a grouped relation, or
+ * one with windows or DISTINCT, which must be complete otherwise; rows are
+ * those the shard finds.
  */
 extern void plan_cost_set_join(PlannerInfo *root, RelOptInfo *joinrel,
 							   FdwRelInfo *info);
 extern void plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
 								  const FdwRelInfo *input, double rows);
+extern void plan_cost_set_step(PlannerInfo *root, FdwRelInfo *info,
+							   const FdwRelInfo *input, double rows);
 
 /*
  * The cost of a remote query for a relation, which sorts if told to and

@@ -27,6 +27,7 @@
 #include "fdw/fdw_plan.h"
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_cost.h"
+#include "fdw/plan_hook.h"
 #include "fdw/plan_order.h"
 #include "fdw/plan_prune.h"
 #include "fdw/plan_refusal.h"
@@ -240,10 +241,11 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 	ShipScope	scope = fdw_relinfo_scope(info);
 	RemoteExprContext context = {root, &scope, NIL};
 	RemoteTail	tail = make_tail(root, rel, path);
-	List	   *local_exprs = info->is_grouped ? info->local_having :
+	List	   *local_exprs = info->has_tlist ? info->local_having :
 	extract_actual_clauses(info->local_conds, false);
 	List	   *scan_tlist = remote_select_tlist(info, path->path.pathtarget,
 												 local_exprs);
+	ForeignScan *scan;
 	StringInfoData sql;
 
 	initStringInfo(&sql);
@@ -255,7 +257,7 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 	if (outer_plan)
 		outer_plan = change_plan_targetlist(outer_plan, scan_tlist,
 											outer_plan->parallel_safe);
-	return make_foreignscan(tlist, local_exprs, 0,
+	scan = make_foreignscan(tlist, local_exprs, 0,
 							list_concat_copy(context.params,
 											 plan_prune_conditions(root, info)),
 							make_scan_private(sql.data,
@@ -268,6 +270,9 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 																 path,
 																 local_exprs)),
 							scan_tlist, NIL, outer_plan);
+	if (info->windows != NIL)
+		plan_hook_name_windows(scan);
+	return scan;
 }
 
 ForeignScan *

@@ -205,7 +205,7 @@ make_sql(const Question *question, const Oid *stand_ins)
 	context.stand_ins = stand_ins;
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "EXPLAIN ");
-	if (info->outer == NULL && !info->is_grouped)
+	if (info->outer == NULL && !info->has_tlist)
 		append_table_query(&sql, &context, question);
 	else
 		remote_select_append(&sql, &context, info,

@@ -39,8 +39,17 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/plan_conflict.h"
 #include "fdw/plan_hook.h"
+#include "fdw/remote_window.h"
 
 static planner_hook_type next_planner_hook = NULL;
+
+/* The run of the planner that is under way; set anew by each. */
+typedef struct PlanRun
+{
+	List	   *window_scans;	/* see plan_hook_name_windows() */
+} PlanRun;
+
+static PlanRun *current_run = NULL;
 
 /* ---- whose tables are they? ---- */
 
@@ -173,13 +182,55 @@ plan_with_partitionwise(COMPAT_PLANNER_ARGS)
 	return result;
 }
 
+/* ---- windows ---- */
+
+bool
+plan_hook_is_planning(void)
+{
+	return current_run != NULL;
+}
+
+void
+plan_hook_name_windows(ForeignScan *scan)
+{
+	current_run->window_scans = lappend(current_run->window_scans, scan);
+}
+
+static void
+name_windows(List *scans)
+{
+	ListCell   *scan;
+	ListCell   *cell;
+
+	foreach(scan, scans)
+	{
+		foreach(cell, lfirst_node(ForeignScan, scan)->fdw_scan_tlist)
+		{
+			TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+			if (IsA(entry->expr, WindowFunc))
+				entry->expr = (Expr *)
+					remote_window_call((WindowFunc *) entry->expr);
+		}
+	}
+}
+
+/* ---- the hook ---- */
+
+/*
+ * An error leaves current_run pointing to a run that is over.  It is only
+ * looked at within the next run, which has set it.
+ */
 static PlannedStmt *
 plan_query(COMPAT_PLANNER_ARGS)
 {
 	Search		search = {false};
 	bool		is_conflict_hidden = plan_conflict_hide(parse);
+	PlanRun		run = {NIL};
+	PlanRun    *outer_run = current_run;
 	PlannedStmt *result;
 
+	current_run = &run;
 	if (setting_partitionwise)
 		prepare_queries((Node *) parse, &search);
 	if (search.is_found)
@@ -188,6 +239,8 @@ plan_query(COMPAT_PLANNER_ARGS)
 		result = compat_call_planner(plan_next);
 	if (is_conflict_hidden)
 		plan_conflict_restore(result);
+	name_windows(run.window_scans);
+	current_run = outer_run;
 	return result;
 }
 

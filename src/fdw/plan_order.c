@@ -40,36 +40,73 @@
 static bool
 is_sort_expr(PlannerInfo *root, const FdwRelInfo *info, Node *expr)
 {
-	if (info->is_grouped)
+	if (info->has_tlist)
 		return tlist_member((Expr *) expr, info->tlist) != NULL;
 	return !contain_agg_clause(expr) &&
 		!bms_overlap(pull_varnos(root, expr), info->hidden_relids);
 }
 
-/*
- * Only the orders that ASC and DESC stand for are asked of a shard.  The
- * expression of a grouped relation may be an aggregate.
- */
+/* Only the orders that ASC and DESC stand for are asked of a shard. */
+static bool
+set_sort_key(const ShipScope *scope, Node *expr, Oid operator, Oid collation,
+			 RemoteSortKey *key)
+{
+	TypeCacheEntry *cache;
+
+	cache = lookup_type_cache(exprType(expr),
+							  TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	if (!OidIsValid(operator) ||
+		(operator != cache->lt_opr && operator != cache->gt_opr) ||
+		!shippable_expr_sorts_alike(expr, collation, scope))
+		return false;
+	key->expr = expr;
+	key->is_descending = operator == cache->gt_opr;
+	return true;
+}
+
+bool
+plan_order_clause_key(const ShipScope *scope, const SortGroupClause *clause,
+					  List *tlist, RemoteSortKey *key)
+{
+	Node	   *expr = get_sortgroupclause_expr(unconstify(SortGroupClause *,
+														   clause), tlist);
+
+	key->is_nulls_first = clause->nulls_first;
+	return set_sort_key(scope, expr, clause->sortop, exprCollation(expr), key);
+}
+
+/* The expression may be an aggregate or window function that is selected. */
 static bool
 make_sort_key(const FdwRelInfo *info, PathKey *pathkey, Node *expr, Oid type,
 			  RemoteSortKey *key)
 {
 	ShipScope	scope = fdw_relinfo_scope(info);
-	Oid			operator = compat_pathkey_operator(pathkey, type);
-	TypeCacheEntry *cache;
 
 	scope.has_aggregates = info->is_grouped;
-	cache = lookup_type_cache(exprType(expr),
-							  TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	if (!OidIsValid(operator) ||
-		(operator != cache->lt_opr && operator != cache->gt_opr) ||
-		!shippable_expr_sorts_alike(expr,
-									pathkey->pk_eclass->ec_collation, &scope))
-		return false;
-	key->expr = expr;
-	key->is_descending = operator == cache->gt_opr;
+	scope.has_windows = info->windows != NIL;
 	key->is_nulls_first = pathkey->pk_nulls_first;
+	if (!set_sort_key(&scope, expr, compat_pathkey_operator(pathkey, type),
+					  pathkey->pk_eclass->ec_collation, key))
+		return false;
+	if (IsA(expr, WindowFunc))
+		key->position = tlist_member((Expr *) expr, info->tlist)->resno;
 	return true;
+}
+
+/*
+ * Among the values that are equal, does the remote query know these?  What
+ * grouping sets make NULL has the grouping among its relids.
+ */
+static bool
+is_sort_member(PlannerInfo *root, const FdwRelInfo *info,
+			   EquivalenceMember *member)
+{
+	if (member->em_is_const ||
+		(member->em_relids == NULL && !info->has_tlist) ||
+		(info->grouping_sets == NIL &&
+		 !bms_is_subset(member->em_relids, info->relids)))
+		return false;
+	return is_sort_expr(root, info, (Node *) member->em_expr);
 }
 
 static bool
@@ -77,22 +114,24 @@ find_sort_key(PlannerInfo *root, RelOptInfo *rel, PathKey *pathkey,
 			  RemoteSortKey *key)
 {
 	const FdwRelInfo *info = rel->fdw_private;
-	List	   *members = compat_ec_members(pathkey->pk_eclass, rel->relids);
+	List	   *members = NIL;
 	ListCell   *cell;
 
+	if (pathkey->pk_eclass->ec_has_volatile)
+		return false;
+	foreach(cell, compat_ec_members(pathkey->pk_eclass, rel->relids))
+	{
+		if (is_sort_member(root, info, lfirst(cell)))
+			members = lappend(members, lfirst(cell));
+	}
+
 	/* columns that are equal in the tables are not after grouping sets */
-	if (pathkey->pk_eclass->ec_has_volatile ||
-		(info->grouping_sets != NIL && list_length(members) > 1))
+	if (info->grouping_sets != NIL && list_length(members) > 1)
 		return false;
 	foreach(cell, members)
 	{
 		EquivalenceMember *member = lfirst(cell);
 
-		if (member->em_is_const ||
-			(!bms_is_subset(member->em_relids, info->relids)) ||
-			(member->em_relids == NULL && !info->is_grouped) ||
-			!is_sort_expr(root, info, (Node *) member->em_expr))
-			continue;
 		if (make_sort_key(info, pathkey, (Node *) member->em_expr,
 						  member->em_datatype, key))
 			return true;

@@ -36,6 +36,11 @@ typedef enum PlanLimit
 extern bool plan_order_find_keys(PlannerInfo *root, RelOptInfo *rel,
 								 List *pathkeys, List **keys);
 
+/* The same for one item of an ORDER BY whose values are in tlist. */
+extern bool plan_order_clause_key(const ShipScope *scope,
+								  const SortGroupClause *clause, List *tlist,
+								  RemoteSortKey *key);
+
 /*
  * May each of several remote queries, whose rows are merged here into those
  * of rel's topmost parent, stop at the query's LIMIT?  info is that of rel, a

@@ -328,8 +328,6 @@ plan_refusal_note_grouping(PlannerInfo *root, FdwRelInfo *input,
 	if (input->local_conds != NIL)
 		input->refused = add_line(input->refused, step,
 								  "a condition is checked before it");
-	else if (root->parse->groupingSets != NIL)
-		input->refused = add_line(input->refused, step, "grouping sets");
 	else if (list_length(input->refused) == nlines)
 		input->refused = add_line(input->refused, step,
 								  "an expression over it is not for the server");

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_upper.c
- *	  Grouping and the query's LIMIT, computed by a shard.
+ *	  Grouping, windows, DISTINCT and the query's LIMIT, computed by a shard.
  *
  * Grouping comes in two forms.  When all of a group is on one shard, the
  * shard computes the aggregates and checks HAVING.  Else it computes
@@ -9,10 +9,11 @@
  * remote query returns the grouping columns and the aggregates; expressions
  * over them are left to the coordinator, as the rows are the same.
  *
- * The LIMIT as a whole is for a query that lives on one shard altogether; the
- * bounds that each of several shards gets are made in plan_order.c.
+ * The other steps, and the LIMIT as a whole, are for a query that lives on one
+ * shard altogether; the bounds that each of several shards gets are made in
+ * plan_order.c.
  *
- * DISTINCT has become GROUP BY before planning, see plan_hook.c.
+ * DISTINCT alone has become GROUP BY before planning, see plan_hook.c.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -35,6 +36,7 @@
 #include "fdw/plan_estimate.h"
 #include "fdw/plan_order.h"
 #include "fdw/plan_refusal.h"
+#include "fdw/plan_window.h"
 #include "fdw/shippable.h"
 
 /* makes add_path() see a difference */
@@ -193,7 +195,7 @@ make_grouped_info(PlannerInfo *root, const FdwRelInfo *input,
 		return NULL;
 	info = palloc(sizeof(FdwRelInfo));
 	*info = *input;
-	info->is_grouped = true;
+	info->is_grouped = info->has_tlist = true;
 	info->is_partial = is_partial;
 	info->grouping_sets = root->parse->groupingSets;
 	builder.info = info;
@@ -328,7 +330,7 @@ add_grouping_paths(PlannerInfo *root, RelOptInfo *input_rel,
 					   is_bounded ? PLAN_LIMIT_BOUND : PLAN_LIMIT_NONE);
 }
 
-/* ---- the whole query ---- */
+/* ---- windows and DISTINCT ---- */
 
 /* System columns have no meaning in a row that is not the table's. */
 static bool
@@ -349,11 +351,48 @@ has_system_column(const PathTarget *target)
 }
 
 static void
+add_step_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *rel,
+			   UpperRelationKind stage)
+{
+	PathTarget *target = root->upper_targets[stage];
+	FdwRelInfo *input = input_rel->fdw_private;
+	FdwRelInfo *info;
+	double		rows;
+	List	   *pathkeys;
+
+	if (root->parse->commandType != CMD_SELECT || root->rowMarks != NIL ||
+		has_system_column(target))
+		return;
+	if (stage == UPPERREL_WINDOW)
+		info = plan_window_make_info(root, input, target);
+	else
+		info = plan_window_make_distinct_info(root, input, target);
+	if (info == NULL)
+		return;
+	rel->fdw_private = info;
+	rows = input->retrieved_rows;
+	if (info->is_distinct)
+		rows = estimate_num_groups(root,
+								   get_sortgrouplist_exprs(root->parse->distinctClause,
+														   root->processed_tlist),
+								   rows, NULL, NULL);
+	plan_cost_set_step(root, info, input, rows);
+	pathkeys = plan_window_pathkeys(root, info);
+	if (info->ndistinct_keys == 0)
+		add_upper_path(root, rel, target, NIL, PLAN_LIMIT_NONE);
+	if (pathkeys != NIL && plan_order_find_keys(root, rel, pathkeys, NULL))
+		add_upper_path(root, rel, target, pathkeys, PLAN_LIMIT_NONE);
+}
+
+/* ---- the whole query ---- */
+
+static void
 add_final_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *final_rel)
 {
 	Query	   *parse = root->parse;
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 	FdwRelInfo *info = input_rel->fdw_private;
+	List	   *pathkeys;
 
 	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
 		(parse->limitCount == NULL && parse->limitOffset == NULL) ||
@@ -364,9 +403,11 @@ add_final_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *final_rel)
 		!plan_order_is_limit_shippable(root, info))
 		return;
 	final_rel->fdw_private = info;
-	if (plan_order_find_keys(root, final_rel, root->sort_pathkeys, NULL))
-		add_upper_path(root, final_rel, target, root->sort_pathkeys,
-					   PLAN_LIMIT_WHOLE);
+	pathkeys = plan_window_pathkeys(root, info);
+	if ((pathkeys == root->sort_pathkeys ||
+		 parse->limitOption == LIMIT_OPTION_COUNT) &&
+		plan_order_find_keys(root, final_rel, pathkeys, NULL))
+		add_upper_path(root, final_rel, target, pathkeys, PLAN_LIMIT_WHOLE);
 }
 
 void
@@ -382,6 +423,10 @@ shardGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage,
 		case UPPERREL_GROUP_AGG:
 			add_grouping_paths(root, input_rel, output_rel, extra,
 							   stage == UPPERREL_PARTIAL_GROUP_AGG);
+			break;
+		case UPPERREL_WINDOW:
+		case UPPERREL_DISTINCT:
+			add_step_paths(root, input_rel, output_rel, stage);
 			break;
 		case UPPERREL_ORDERED:
 			/* the paths of the input are sorted where they can be */

@@ -33,6 +33,7 @@
 #include "fdw/plan_single.h"
 #include "fdw/remote_select.h"
 #include "fdw/remote_sql.h"
+#include "fdw/remote_window.h"
 
 static void append_from(StringInfo buf, RemoteExprContext *context,
 						const FdwRelInfo *info);
@@ -198,7 +199,8 @@ append_whole_row(StringInfo buf, RemoteExprContext *context, Index rtindex)
 }
 
 static void
-append_target(StringInfo buf, RemoteExprContext *context, Node *expr)
+append_target(StringInfo buf, RemoteExprContext *context,
+			  const FdwRelInfo *info, Node *expr)
 {
 	if (IsA(expr, Var) &&
 		bms_is_member(((Var *) expr)->varno, context->scope->relids))
@@ -215,12 +217,15 @@ append_target(StringInfo buf, RemoteExprContext *context, Node *expr)
 	else if (IsA(expr, Aggref) &&
 			 ((Aggref *) expr)->aggsplit != AGGSPLIT_SIMPLE)
 		partial_agg_append(buf, context, (Aggref *) expr);
+	else if (IsA(expr, WindowFunc))
+		remote_window_append(buf, context, (WindowFunc *) expr, info->windows);
 	else
 		remote_expr_append(buf, context, expr);
 }
 
 static void
-append_targets(StringInfo buf, RemoteExprContext *context, List *tlist)
+append_targets(StringInfo buf, RemoteExprContext *context,
+			   const FdwRelInfo *info, List *tlist)
 {
 	const char *separator = "";
 	ListCell   *cell;
@@ -230,7 +235,7 @@ append_targets(StringInfo buf, RemoteExprContext *context, List *tlist)
 	foreach(cell, tlist)
 	{
 		appendStringInfoString(buf, separator);
-		append_target(buf, context,
+		append_target(buf, context, info,
 					  (Node *) lfirst_node(TargetEntry, cell)->expr);
 		separator = ", ";
 	}
@@ -302,7 +307,18 @@ append_group_by(StringInfo buf, const FdwRelInfo *info, List *tlist)
 }
 
 static void
-append_order_by(StringInfo buf, RemoteExprContext *context, List *keys)
+append_sort_key(StringInfo buf, RemoteExprContext *context,
+				const RemoteSortKey *key)
+{
+	if (key->position > 0)
+		appendStringInfo(buf, "%d", key->position);
+	else
+		append_target(buf, context, NULL, key->expr);
+}
+
+void
+remote_select_append_order_by(StringInfo buf, RemoteExprContext *context,
+							  List *keys)
 {
 	const char *separator = " ORDER BY ";
 	ListCell   *cell;
@@ -312,7 +328,7 @@ append_order_by(StringInfo buf, RemoteExprContext *context, List *keys)
 		RemoteSortKey *key = lfirst(cell);
 
 		appendStringInfoString(buf, separator);
-		append_target(buf, context, key->expr);
+		append_sort_key(buf, context, key);
 		appendStringInfo(buf, "%s NULLS %s",
 						 key->is_descending ? " DESC" : "",
 						 key->is_nulls_first ? "FIRST" : "LAST");
@@ -405,7 +421,7 @@ remote_select_append_tail(StringInfo buf, RemoteExprContext *context,
 	BMS_SINGLETON;
 	ListCell   *cell;
 
-	append_order_by(buf, context, tail->sort_keys);
+	remote_select_append_order_by(buf, context, tail->sort_keys);
 	append_limit(buf, context, tail);
 	foreach(cell, tail->locks)
 	{
@@ -423,12 +439,32 @@ remote_select_tlist(const FdwRelInfo *info, const PathTarget *target,
 {
 	List	   *vars;
 
-	if (info->is_grouped)
+	if (info->has_tlist)
 		return info->tlist;
 	vars = pull_var_clause((Node *) target->exprs, PVC_RECURSE_PLACEHOLDERS);
 	vars = list_concat(vars, pull_var_clause((Node *) local_exprs,
 											 PVC_RECURSE_PLACEHOLDERS));
 	return add_to_flat_tlist(NIL, vars);
+}
+
+/* DISTINCT ON has to name the first keys of ORDER BY. */
+static void
+append_distinct(StringInfo buf, RemoteExprContext *context,
+				const FdwRelInfo *info, const RemoteTail *tail)
+{
+	const char *separator = " ON (";
+	int			position;
+
+	appendStringInfoString(buf, "DISTINCT");
+	for (position = 0; position < info->ndistinct_keys; position++)
+	{
+		RemoteSortKey *key = list_nth(tail->sort_keys, position);
+
+		appendStringInfoString(buf, separator);
+		append_sort_key(buf, context, key);
+		separator = ", ";
+	}
+	appendStringInfoString(buf, info->ndistinct_keys > 0 ? ") " : " ");
 }
 
 void
@@ -437,7 +473,9 @@ remote_select_append(StringInfo buf, RemoteExprContext *context,
 					 const RemoteTail *tail)
 {
 	appendStringInfoString(buf, "SELECT ");
-	append_targets(buf, context, tlist);
+	if (info->is_distinct)
+		append_distinct(buf, context, info, tail);
+	append_targets(buf, context, info, tlist);
 	appendStringInfoString(buf, " FROM ");
 	append_from(buf, context, info);
 	append_conditions(buf, context, " WHERE ", info->remote_conds,
@@ -501,10 +539,18 @@ remote_select_describe(PlannerInfo *root, const FdwRelInfo *info)
 	StringInfoData buf;
 
 	initStringInfo(&buf);
+	if (info->is_distinct)
+		appendStringInfoString(&buf, "Distinct on (");
+	if (info->windows != NIL)
+		appendStringInfoString(&buf, "Window on (");
 	if (info->is_grouped)
 		appendStringInfoString(&buf, "Aggregate on (");
 	describe(&buf, root, info);
 	if (info->is_grouped)
+		appendStringInfoChar(&buf, ')');
+	if (info->windows != NIL)
+		appendStringInfoChar(&buf, ')');
+	if (info->is_distinct)
 		appendStringInfoChar(&buf, ')');
 	return buf.data;
 }

@@ -24,6 +24,7 @@ typedef struct RemoteSortKey
 	Node	   *expr;
 	bool		is_descending;
 	bool		is_nulls_first;
+	int			position;		/* of a window function in the target list */
 } RemoteSortKey;
 
 /* What follows WHERE and HAVING. */
@@ -59,6 +60,11 @@ extern List *remote_select_tlist(const FdwRelInfo *info,
 extern void remote_select_append(StringInfo buf, RemoteExprContext *context,
 								 const FdwRelInfo *info, List *tlist,
 								 const RemoteTail *tail);
+
+/* ORDER BY alone; nothing if there are no keys. */
+extern void remote_select_append_order_by(StringInfo buf,
+										  RemoteExprContext *context,
+										  List *keys);
 
 /* ORDER BY, LIMIT and locking for a SELECT from one table. */
 extern void remote_select_append_tail(StringInfo buf,

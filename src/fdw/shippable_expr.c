@@ -612,6 +612,24 @@ is_unshippable_aggref(Aggref *aggref, Walk *outer)
 		is_unshippable_result((Node *) aggref, &inner, outer);
 }
 
+/* The window is judged by plan_window.c. */
+static bool
+is_unshippable_window(WindowFunc *function, Walk *outer)
+{
+	Walk		inner = walk_below(outer);
+	Walk		filter = walk_below(outer);
+
+	if (!outer->scope->has_windows ||
+		compat_window_ignores_nulls(function) ||
+		is_unshippable_function(function->winfnoid, (void *) outer->scope))
+		return true;
+	inner.is_conditional = filter.is_conditional = true;
+	return is_unshippable_list(function->args, &inner) ||
+		is_unshippable((Node *) function->aggfilter, &filter) ||
+		!is_input_derived(function->inputcollid, &inner) ||
+		is_unshippable_result((Node *) function, &inner, outer);
+}
+
 /* Its arguments are only looked up among the columns that are grouped by. */
 static bool
 is_unshippable_grouping(GroupingFunc *grouping, Walk *outer)
@@ -640,6 +658,8 @@ is_unshippable_node(Node *node, Walk *outer)
 			return is_unshippable_aggref((Aggref *) node, outer);
 		case T_GroupingFunc:
 			return is_unshippable_grouping((GroupingFunc *) node, outer);
+		case T_WindowFunc:
+			return is_unshippable_window((WindowFunc *) node, outer);
 		case T_CaseExpr:
 			return is_unshippable_case((CaseExpr *) node, outer);
 		case T_CaseTestExpr:

@@ -26,6 +26,7 @@ typedef struct ShipScope
 								 * are parameters */
 	List	   *extensions;		/* from FdwTableOptions */
 	bool		has_aggregates; /* in a place where they may stand */
+	bool		has_windows;	/* the same for a window function alone */
 } ShipScope;
 
 /*
