@@ -241,6 +241,16 @@ SELECT format(form, source) FROM unnest(ARRAY['x', 't', '(SELECT * FROM t WHERE 
   'SELECT DISTINCT ON (w, a) a + 1, w, b FROM %s q ORDER BY w, a, b, k, c OFFSET 2', 'SELECT DISTINCT ON (k, a) k, b FROM %s q WHERE k = 4 ORDER BY k, a, b',
   'SELECT DISTINCT ON (k) k, b FROM %s q WHERE k = 4 ORDER BY k, b', 'SELECT DISTINCT ON (a, k) k FROM %s q ORDER BY a LIMIT 4',
   'SELECT DISTINCT ON (a) a, count(*) FROM %s q GROUP BY a, w ORDER BY a, 2 DESC', 'SELECT DISTINCT ON (a) a, rank() OVER (ORDER BY b) FROM %s q ORDER BY a, 2 DESC, b']) form;
+-- VALUES lists
+INSERT INTO push_query (query)
+SELECT format(form, list) FROM unnest(ARRAY['(VALUES (3, ''x1''), (4, ''x2''), (NULL, ''x0''), (5, NULL))', '(VALUES (3, now()::text || ''x''), ((SELECT 5), ''x0''))',
+    '(VALUES (1::int8, ''x1'' COLLATE "C"), (2, ''Ac''))', '(VALUES ((random() * 0)::int + 5, ''x''), (3, ''y''))']) list, unnest(ARRAY[
+  'SELECT v.*, x.b FROM x JOIN %s v(p, q) ON x.k = v.p', 'SELECT v.q, x.b FROM %s v(p, q) LEFT JOIN x ON x.k = v.p AND x.w <> v.q', 'SELECT v.q, x.b FROM x LEFT JOIN %s v(p, q) ON x.w = v.q AND v.p > 3',
+  'SELECT count(v.p), count(*) FROM x FULL JOIN (SELECT * FROM %s v WHERE column1 < 5) v(p, q) ON x.k = v.p', 'SELECT v, x.b FROM x JOIN %s v(p, q) ON x.k = v.p', 'SELECT b FROM x WHERE (k, w) IN %s',
+  'SELECT b FROM t WHERE k = 3 AND (a, w) IN (SELECT * FROM %s v)', 'SELECT t.b, q FROM t, %s v(p, q) WHERE t.k = v.p', 'SELECT b FROM x WHERE NOT EXISTS (SELECT 1 FROM %s v(p, q) WHERE p = k OR q = w)',
+  'SELECT q, count(*), max(x.b) FROM x LEFT JOIN %s v(p, q) ON k = p GROUP BY q ORDER BY 2, 1 LIMIT 2', 'SELECT x.b, v.p, u.p FROM x, %1$s v(p, q), %1$s u(p, q) WHERE v.p <> u.p AND v.p = x.k',
+  'SELECT x.b FROM x JOIN %s v(p, q) ON x.k = v.p ORDER BY x.b LIMIT 2 FOR UPDATE OF x', 'SELECT x.b, y.b, v.p FROM x LEFT JOIN (y JOIN %s v(p, q) ON y.k = v.p) ON x.k = y.k']) form
+WHERE form !~ 'IN ' OR list !~ 'random';
 -- conditions without columns, which core checks above scans of tables only
 INSERT INTO push_query (query)
 SELECT format(form, condition) FROM unnest(ARRAY['k = 3 AND k = 0', 'EXISTS (SELECT 1 FROM push_near.z WHERE a = 77)',

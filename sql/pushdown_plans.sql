@@ -43,6 +43,11 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b, y.b FROM (SELECT * FROM x WHERE a > 1) 
 EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.a = t.a);
 EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b FROM x LEFT JOIN y USING (k) WHERE y.k IS NULL;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b FROM x LEFT JOIN y ON x.k = y.k AND test.here(x.a > y.a);
+-- a VALUES list goes to the shard for a join there, if it means the same
+EXPLAIN (VERBOSE, COSTS OFF) SELECT x.b, q FROM x LEFT JOIN (VALUES (3, 'x1'), (NULL, now()::text)) v(p, q) ON k = p AND w > q ORDER BY x.b LIMIT 2;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t WHERE k = 3 AND EXISTS (SELECT 1 FROM (VALUES (1), (2)) v(p) WHERE p = a);
+SELECT substring(line, 'Remote SQL.*') FROM unnest(ARRAY['SELECT x.b FROM x, (VALUES (random()), (1)) v(p) WHERE k > p', 'SELECT x.b, v FROM x, (VALUES (1), (2)) v(p) WHERE k = p',
+    'SELECT x.b FROM x, (VALUES (''a'' COLLATE "POSIX"), (''b'')) v(p) WHERE w = p', 'SELECT t.b FROM t, (VALUES (1), (2)) v(p) WHERE w = p::text']) query, test.push_plan(query) line WHERE line ~ 'Remote SQL';
 -- LIMIT for each shard, with the offset and in the order asked for
 EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t LIMIT 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM t ORDER BY c DESC NULLS LAST, b LIMIT 5 OFFSET 2;

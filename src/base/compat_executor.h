@@ -40,11 +40,15 @@ compat_scan_userid(const ForeignScan *plan, EState *estate)
 static inline Oid
 compat_scan_userid(const ForeignScan *plan, EState *estate)
 {
-	int			rti = plan->scan.scanrelid;
+	int			scanrelid = plan->scan.scanrelid;
+	int			rti = scanrelid > 0 ? scanrelid : -1;
 	Oid			userid;
 
-	if (rti == 0)
-		rti = bms_next_member(plan->fs_relids, -1);
+	/* a VALUES list has no user */
+	while (scanrelid == 0 &&
+		   (rti = bms_next_member(plan->fs_relids, rti)) >= 0 &&
+		   exec_rt_fetch(rti, estate)->rtekind != RTE_RELATION)
+		;
 	userid = exec_rt_fetch(rti, estate)->checkAsUser;
 	return OidIsValid(userid) ? userid : GetUserId();
 }

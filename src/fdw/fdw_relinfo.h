@@ -48,6 +48,7 @@ struct FdwRelInfo
 	FdwTableOptions *options;
 	Oid			serverid;
 	Relids		relids;			/* foreign tables of the remote query */
+	Relids		values_relids;	/* of those, what is a VALUES list instead */
 	Relids		hidden_relids;	/* of those, the ones that only EXISTS sees */
 
 	/*

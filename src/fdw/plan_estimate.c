@@ -542,6 +542,7 @@ plan_estimate_rel(PlannerInfo *root, const FdwRelInfo *info,
 	Question	question = {root, info, target, param_conds};
 
 	return info->options->use_remote_estimate &&
+		info->values_relids == NULL &&
 		estimate_question(&question, estimate);
 }
 
@@ -553,6 +554,7 @@ plan_estimate_path(PlannerInfo *root, RelOptInfo *rel,
 	Question	question = {root, rel->fdw_private, target};
 
 	if (!question.info->options->use_remote_estimate ||
+		question.info->values_relids != NULL ||
 		(pathkeys == NIL && limit == PLAN_LIMIT_NONE) ||
 		!plan_order_find_keys(root, rel, pathkeys, &question.tail.sort_keys))
 		return false;

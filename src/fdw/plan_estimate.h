@@ -32,7 +32,7 @@ typedef struct PlanEstimate
  * The estimate for what info describes, which must be complete but for the
  * estimates.  target is what is needed of it, for joins; param_conds are
  * further conditions (RestrictInfos) on a table.  False if the shard is not to
- * be asked.
+ * be asked, as about lists that it would have to be sent.
  */
 extern bool plan_estimate_rel(PlannerInfo *root, const FdwRelInfo *info,
 							  const PathTarget *target, List *param_conds,

@@ -61,7 +61,7 @@ has_value_below(PlannerInfo *root, RelOptInfo *joinrel)
 
 /*
  * Can the rows be had?  System columns have no meaning in the row of a join,
- * and tables in an EXISTS have no row in it.
+ * tables in an EXISTS have no row in it, and lists have no row type.
  */
 static bool
 is_target_available(RelOptInfo *joinrel, const FdwRelInfo *info)
@@ -75,7 +75,9 @@ is_target_available(RelOptInfo *joinrel, const FdwRelInfo *info)
 		Var		   *var = lfirst_node(Var, cell);
 
 		if (var->varattno < 0 ||
-			bms_is_member(var->varno, info->hidden_relids))
+			bms_is_member(var->varno, info->hidden_relids) ||
+			(var->varattno == 0 &&
+			 bms_is_member(var->varno, info->values_relids)))
 			return false;
 	}
 	return true;
@@ -207,6 +209,10 @@ make_join_info(PlannerInfo *root, RelOptInfo *joinrel, FdwRelInfo *outer,
 	info->options = merge_options(outer->options, inner->options);
 	info->serverid = outer->serverid;
 	info->relids = bms_union(outer->relids, inner->relids);
+	info->values_relids = bms_union(outer->values_relids,
+									inner->values_relids);
+	if (bms_equal(info->values_relids, info->relids))
+		return NULL;
 	info->hidden_relids = bms_union(outer->hidden_relids,
 									inner->hidden_relids);
 	if (jointype == JOIN_SEMI || jointype == JOIN_ANTI)

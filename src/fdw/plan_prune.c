@@ -145,6 +145,8 @@ plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 	{
 		KnownValues known = {rtindex};
 
+		if (bms_is_member(rtindex, info->values_relids))
+			continue;
 		find_known_values(info, &known);
 		if (known.attrs != NIL)
 			conditions = add_conditions(root, &known, conditions);

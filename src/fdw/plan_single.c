@@ -21,6 +21,7 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_single.h"
+#include "fdw/plan_values.h"
 
 static set_rel_pathlist_hook_type next_pathlist_hook = NULL;
 
@@ -94,6 +95,7 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rtindex,
 	if (next_pathlist_hook)
 		next_pathlist_hook(root, rel, rtindex, rte);
 	present_as_foreign(root, rel, rte);
+	plan_values_present(root, rel, rte);
 }
 
 void

@@ -42,6 +42,7 @@
 #include "base/compat_planner.h"
 #include "fdw/fdw_options.h"
 #include "fdw/plan_single.h"
+#include "fdw/plan_values.h"
 #include "fdw/remote_expr.h"
 
 typedef struct Rewrite
@@ -190,7 +191,9 @@ rewrite_var(Var *var, Rewrite *rewrite)
 	if (!bms_is_member(var->varno, scope->relids))
 		return make_parameter((Node *) var, rewrite);
 	table = remote_expr_alias(scope, var->varno);
-	if (var->varattno != SelfItemPointerAttributeNumber)
+	if (plan_values_is_list(rewrite->context->root, var->varno))
+		name = plan_values_column_name(var->varattno);
+	else if (var->varattno != SelfItemPointerAttributeNumber)
 	{
 		Oid			relid;
 		AttrNumber	attnum = remote_expr_attno(rewrite->context, var->varno,

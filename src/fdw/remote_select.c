@@ -31,6 +31,7 @@
 #include "fdw/fdw_plan.h"
 #include "fdw/partial_agg.h"
 #include "fdw/plan_single.h"
+#include "fdw/plan_values.h"
 #include "fdw/remote_select.h"
 #include "fdw/remote_sql.h"
 #include "fdw/remote_window.h"
@@ -89,11 +90,49 @@ append_exists(StringInfo buf, RemoteExprContext *context,
 /* ---- FROM ---- */
 
 static void
+append_values(StringInfo buf, RemoteExprContext *context, Index rtindex)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rtindex, context->root);
+	const char *separator = "(VALUES ";
+	ListCell   *row;
+	ListCell   *cell;
+
+	foreach(row, rte->values_lists)
+	{
+		const char *value_separator = "(";
+
+		appendStringInfoString(buf, separator);
+		foreach(cell, lfirst_node(List, row))
+		{
+			appendStringInfoString(buf, value_separator);
+			remote_expr_append(buf, context, lfirst(cell));
+			value_separator = ", ";
+		}
+		appendStringInfoChar(buf, ')');
+		separator = ", ";
+	}
+	appendStringInfo(buf, ") r%d", remote_expr_alias(context->scope, rtindex));
+	separator = "(";
+	foreach(cell, rte->coltypes)
+	{
+		appendStringInfo(buf, "%s%s", separator,
+						 plan_values_column_name(foreach_current_index(cell) + 1));
+		separator = ", ";
+	}
+	appendStringInfoChar(buf, ')');
+}
+
+static void
 append_table(StringInfo buf, RemoteExprContext *context, Index rtindex)
 {
 	Oid			relid;
 	Relation	rel;
 
+	if (plan_values_is_list(context->root, rtindex))
+	{
+		append_values(buf, context, rtindex);
+		return;
+	}
 	(void) remote_expr_attno(context, rtindex, InvalidAttrNumber, &relid);
 	rel = table_open(relid, NoLock);
 	remote_sql_relation(buf, rel);
@@ -170,8 +209,13 @@ append_column(StringInfo buf, RemoteExprContext *context, Index rtindex,
 {
 	Oid			relid;
 
-	attnum = remote_expr_attno(context, rtindex, attnum, &relid);
 	appendStringInfo(buf, "r%d.", remote_expr_alias(context->scope, rtindex));
+	if (plan_values_is_list(context->root, rtindex))
+	{
+		appendStringInfoString(buf, plan_values_column_name(attnum));
+		return;
+	}
+	attnum = remote_expr_attno(context, rtindex, attnum, &relid);
 	remote_sql_column(buf, relid, attnum);
 }
 
@@ -500,8 +544,14 @@ describe(StringInfo buf, PlannerInfo *root, const FdwRelInfo *info)
 	{
 		Index		rtindex = bms_singleton_member(info->relids);
 		RangeTblEntry *rte = planner_rt_fetch(rtindex, root);
-		char	   *name = get_rel_name(plan_single_relid(root, rtindex));
+		char	   *name;
 
+		if (plan_values_is_list(root, rtindex))
+		{
+			appendStringInfo(buf, "VALUES %s", rte->eref->aliasname);
+			return;
+		}
+		name = get_rel_name(plan_single_relid(root, rtindex));
 		appendStringInfoString(buf, name);
 		if (strcmp(name, rte->eref->aliasname) != 0)
 			appendStringInfo(buf, " %s", rte->eref->aliasname);
