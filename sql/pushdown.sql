@@ -241,6 +241,10 @@ SELECT format(form, source) FROM unnest(ARRAY['x', 't', '(SELECT * FROM t WHERE 
   'SELECT DISTINCT ON (w, a) a + 1, w, b FROM %s q ORDER BY w, a, b, k, c OFFSET 2', 'SELECT DISTINCT ON (k, a) k, b FROM %s q WHERE k = 4 ORDER BY k, a, b',
   'SELECT DISTINCT ON (k) k, b FROM %s q WHERE k = 4 ORDER BY k, b', 'SELECT DISTINCT ON (a, k) k FROM %s q ORDER BY a LIMIT 4',
   'SELECT DISTINCT ON (a) a, count(*) FROM %s q GROUP BY a, w ORDER BY a, 2 DESC', 'SELECT DISTINCT ON (a) a, rank() OVER (ORDER BY b) FROM %s q ORDER BY a, 2 DESC, b']) form;
+INSERT INTO push_query (query)
+SELECT format('SELECT %1$s FROM %2$s ORDER BY %1$s %3$s', columns, source, ending) FROM unnest(ARRAY['a', 'w DESC, o NULLS FIRST', 'd']) columns, unnest(ARRAY['t', 't JOIN u USING (k, a, w, o, d)']) source,
+  unnest(ARRAY['FETCH FIRST 3 ROWS WITH TIES', 'OFFSET 7 FETCH FIRST 2 ROWS WITH TIES', 'OFFSET (SELECT 2) FETCH FIRST 5 ROWS WITH TIES']) ending;
+INSERT INTO push_query (query) VALUES ('SELECT count(*), sum(c) FROM (SELECT k, a, count(*) c FROM t GROUP BY k, a ORDER BY 3 DESC FETCH FIRST 2 ROWS WITH TIES) q'), ('SELECT a, count(*) FROM t GROUP BY a ORDER BY a FETCH FIRST 4 ROWS WITH TIES');
 -- VALUES lists
 INSERT INTO push_query (query)
 SELECT format(form, list) FROM unnest(ARRAY['(VALUES (3, ''x1''), (4, ''x2''), (NULL, ''x0''), (5, NULL))', '(VALUES (3, now()::text || ''x''), ((SELECT 5), ''x0''))',

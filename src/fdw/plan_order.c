@@ -8,8 +8,10 @@
  * Where nothing between the two drops rows or makes more of one, which is so
  * when the relation covers all tables of the query and the query does not
  * group, the rows that are left after the LIMIT are among the first ones of
- * each partition.  So each shard can stop there.  Core knows nothing of it:
- * such a path looks like one of a smaller relation.
+ * each partition.  So each shard can stop there.  WITH TIES is no exception: a
+ * row tied with the last one here is tied with the last one there, or before
+ * it.  Core knows nothing of it: such a path looks like one of a smaller
+ * relation.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -249,9 +251,11 @@ plan_order_refusal(PlannerInfo *root, RelOptInfo *rel, const FdwRelInfo *info)
 	Relids		covered = rel->top_parent_relids ? rel->top_parent_relids :
 	rel->relids;
 
-	if (parse->commandType != CMD_SELECT || parse->limitCount == NULL ||
-		parse->limitOption != LIMIT_OPTION_COUNT)
-		return "not a LIMIT of a SELECT by count";
+	if (parse->commandType != CMD_SELECT || parse->limitCount == NULL)
+		return "not a LIMIT of a SELECT";
+	if (parse->limitOption == LIMIT_OPTION_WITH_TIES &&
+		root->sort_pathkeys == NIL)
+		return "all rows are tied";
 	if (parse->setOperations != NULL || parse->hasWindowFuncs ||
 		parse->hasTargetSRFs || parse->distinctClause != NIL ||
 		rel->lateral_relids != NULL)

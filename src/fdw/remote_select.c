@@ -394,6 +394,21 @@ is_known_limit(Node *limit, int64 *value)
 	return true;
 }
 
+/* What stands before and after the number of rows. */
+static void
+append_count_keyword(StringInfo buf, const RemoteTail *tail)
+{
+	appendStringInfoString(buf, tail->is_with_ties ? " FETCH FIRST (" :
+						   " LIMIT ");
+}
+
+static void
+append_count_end(StringInfo buf, const RemoteTail *tail)
+{
+	if (tail->is_with_ties)
+		appendStringInfoString(buf, ") ROWS WITH TIES");
+}
+
 /*
  * LIMIT for both what the query skips and what it wants.  What cannot be
  * added up is left alone: the query has an error, or no limit to speak of.
@@ -411,10 +426,12 @@ append_bound(StringInfo buf, RemoteExprContext *context,
 		if (((Const *) tail->limit_count)->constisnull ||
 			count < 0 || offset < 0 || count > PG_INT64_MAX - offset)
 			return;
-		appendStringInfo(buf, " LIMIT " INT64_FORMAT, count + offset);
+		append_count_keyword(buf, tail);
+		appendStringInfo(buf, INT64_FORMAT, count + offset);
+		append_count_end(buf, tail);
 		return;
 	}
-	appendStringInfoString(buf, " LIMIT ");
+	append_count_keyword(buf, tail);
 	remote_expr_append(buf, context, tail->limit_count);
 	if (tail->limit_offset)
 	{
@@ -422,6 +439,7 @@ append_bound(StringInfo buf, RemoteExprContext *context,
 		remote_expr_append(buf, context, tail->limit_offset);
 		appendStringInfoString(buf, ", 0)");
 	}
+	append_count_end(buf, tail);
 }
 
 static void
@@ -450,11 +468,9 @@ append_limit(StringInfo buf, RemoteExprContext *context,
 	}
 	if (tail->limit_count == NULL)
 		return;
-	appendStringInfoString(buf, tail->is_with_ties ? " FETCH FIRST (" :
-						   " LIMIT ");
+	append_count_keyword(buf, tail);
 	append_number(buf, context, tail->limit_count);
-	if (tail->is_with_ties)
-		appendStringInfoString(buf, ") ROWS WITH TIES");
+	append_count_end(buf, tail);
 }
 
 void
