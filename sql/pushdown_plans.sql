@@ -79,6 +79,14 @@ END $$;
 SELECT test.push_asked('EXECUTE by_key(3)'), test.push_asked('SELECT count(*) FROM t');
 EXECUTE by_key(3);
 EXECUTE by_key(NULL);
+PREPARE by_keys(int[]) AS SELECT b FROM t WHERE k = ANY ($1);
+PREPARE count_by_keys(int[]) AS SELECT count(*), sum(a) FROM t WHERE k = ANY ($1);
+PREPARE join_by_keys(int[]) AS SELECT t.k, count(*) FROM t JOIN u USING (k) WHERE t.k = ANY ($1) GROUP BY t.k ORDER BY 1;
+SELECT prepared, keys, test.push_asked(format('EXECUTE %s(%L)', prepared, keys)) FROM unnest(ARRAY['by_keys', 'count_by_keys', 'join_by_keys']) prepared,
+  unnest(ARRAY['{3,5,NULL}', '{4}', '{1,2}', '{}', NULL]) keys;
+EXECUTE count_by_keys('{3,5,NULL}');
+EXECUTE count_by_keys('{1,2}');
+EXECUTE join_by_keys('{4,6}');
 PREPARE first_rows(bigint, bigint) AS SELECT b FROM t WHERE b IS NOT NULL ORDER BY b LIMIT $1 OFFSET $2;
 EXPLAIN (VERBOSE, COSTS OFF) EXECUTE first_rows(2, 1);
 EXECUTE first_rows(2, 1);

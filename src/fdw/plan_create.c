@@ -208,7 +208,10 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	remote_select_append_tail(&sql, &context, &tail);
 	remote_expr_end(&context);
 	table_close(rel, NoLock);
-	return make_foreignscan(tlist, local_exprs, baserel->relid, context.params,
+	return make_foreignscan(tlist, local_exprs, baserel->relid,
+							list_concat_copy(context.params,
+											 plan_prune_conditions(root, info,
+																   true)),
 							make_scan_private(sql.data, attrs,
 											  scan_flags(root, baserel, path,
 														 &tail),
@@ -259,7 +262,8 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 											outer_plan->parallel_safe);
 	scan = make_foreignscan(tlist, local_exprs, 0,
 							list_concat_copy(context.params,
-											 plan_prune_conditions(root, info)),
+											 plan_prune_conditions(root, info,
+																   false)),
 							make_scan_private(sql.data,
 											  number_attrs(list_length(scan_tlist)),
 											  scan_flags(root, rel, path, &tail),

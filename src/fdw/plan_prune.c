@@ -9,6 +9,10 @@
  * WHERE concerns all rows of the remote query, so one table that has none is
  * enough, whatever it is joined with.  So is a condition without columns.
  *
+ * With key = ANY ($1) the constraint has to hold for one of the elements: the
+ * array is converted, by an expression that has the constraint in the place of
+ * a cast, to an array of booleans.
+ *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
  *-------------------------------------------------------------------------
@@ -16,9 +20,13 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
@@ -31,6 +39,8 @@ typedef struct KnownValues
 	Index		rtindex;
 	List	   *attrs;			/* integer List */
 	List	   *values;			/* expressions of the columns' types */
+	Node	   *array;			/* a CaseTestExpr among the values stands for
+								 * each of its elements; may be NULL */
 	bool		is_unknown;		/* a column was met that is not among them */
 } KnownValues;
 
@@ -47,6 +57,27 @@ add_known_value(KnownValues *known, Node *column, Node *value)
 	known->values = lappend(known->values, value);
 }
 
+/* The same for column = ANY (array); the first one met is taken. */
+static void
+add_known_array(KnownValues *known, const ScalarArrayOpExpr *clause)
+{
+	Node	   *column = linitial(clause->args);
+	Node	   *array = lsecond(clause->args);
+	CaseTestExpr *element = makeNode(CaseTestExpr);
+
+	element->typeId = exprType(column);
+	element->typeMod = -1;
+	element->collation = exprCollation(column);
+	if (known->array != NULL || !clause->useOr ||
+		get_element_type(exprType(array)) != element->typeId ||
+		!op_mergejoinable(clause->opno, element->typeId) ||
+		contain_var_clause(array) || contain_volatile_functions(array))
+		return;
+	add_known_value(known, column, (Node *) element);
+	if (known->values != NIL && llast(known->values) == element)
+		known->array = array;
+}
+
 static void
 find_known_values(const FdwRelInfo *info, KnownValues *known)
 {
@@ -56,6 +87,8 @@ find_known_values(const FdwRelInfo *info, KnownValues *known)
 	{
 		OpExpr	   *clause = (OpExpr *) lfirst_node(RestrictInfo, cell)->clause;
 
+		if (IsA(clause, ScalarArrayOpExpr))
+			add_known_array(known, (ScalarArrayOpExpr *) clause);
 		if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
 			!op_mergejoinable(clause->opno, exprType(linitial(clause->args))))
 			continue;
@@ -86,6 +119,37 @@ substitute_values(Node *node, void *arg)
 	return expression_tree_mutator(node, substitute_values, arg);
 }
 
+/* Walker: does the constraint depend on an element of the array? */
+static bool
+has_element(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, CaseTestExpr) ||
+		expression_tree_walker(node, has_element, arg);
+}
+
+/* Does the condition hold for one of the elements? */
+static Node *
+make_any(Node *condition, Node *array)
+{
+	ArrayCoerceExpr *coerce = makeNode(ArrayCoerceExpr);
+	ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
+
+	coerce->arg = (Expr *) copyObject(array);
+	coerce->elemexpr = (Expr *) condition;
+	coerce->resulttype = BOOLARRAYOID;
+	coerce->resulttypmod = -1;
+	coerce->coerceformat = COERCE_IMPLICIT_CAST;
+	coerce->location = -1;
+	any->opno = BooleanEqualOperator;
+	any->opfuncid = F_BOOLEQ;
+	any->useOr = true;
+	any->args = list_make2(makeBoolConst(true, false), coerce);
+	any->location = -1;
+	return (Node *) any;
+}
+
 /* What planning can decide it has decided. */
 static List *
 add_conditions(PlannerInfo *root, KnownValues *known, List *conditions)
@@ -100,6 +164,8 @@ add_conditions(PlannerInfo *root, KnownValues *known, List *conditions)
 
 		known->is_unknown = false;
 		condition = substitute_values(lfirst(cell), known);
+		if (has_element(condition, NULL))
+			condition = make_any(condition, known->array);
 		condition = eval_const_expressions(root, condition);
 		if (!known->is_unknown && !IsA(condition, Const))
 			conditions = lappend(conditions, condition);
@@ -120,7 +186,8 @@ has_run_time_value(Node *node, void *arg)
 }
 
 List *
-plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
+plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info,
+					  bool is_table_scan)
 {
 	List	   *conditions = NIL;
 	bool		has_value = false;
@@ -135,7 +202,7 @@ plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 	{
 		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
 
-		if (cond->pseudoconstant)
+		if (cond->pseudoconstant && !is_table_scan)
 			conditions = lappend(conditions, cond->clause);
 		else if (has_run_time_value((Node *) cond->clause, NULL))
 			has_value = true;
@@ -148,7 +215,7 @@ plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info)
 		if (bms_is_member(rtindex, info->values_relids))
 			continue;
 		find_known_values(info, &known);
-		if (known.attrs != NIL)
+		if (is_table_scan ? known.array != NULL : known.attrs != NIL)
 			conditions = add_conditions(root, &known, conditions);
 	}
 	return conditions;

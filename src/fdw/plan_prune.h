@@ -20,8 +20,10 @@
 
 /*
  * Conditions on parameters alone.  If one of them is false, the remote query
- * has no row that matters.  NIL when there are none.
+ * has no row that matters.  NIL when there are none.  For the scan of a table
+ * they are only those with an array, which core does not prune by.
  */
-extern List *plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info);
+extern List *plan_prune_conditions(PlannerInfo *root, const FdwRelInfo *info,
+								   bool is_table_scan);
 
 #endif							/* SHARD_FDW_FDW_PLAN_PRUNE_H */
