@@ -132,6 +132,15 @@ SELECT statements AS before, trips FROM shard_fdw.stat_shards WHERE server = 'sh
 SELECT count(*) FROM co0;
 SELECT count(*) FROM co0;
 SELECT statements > :before AS counted, trips > :trips AS and_trips FROM shard_fdw.stat_shards WHERE server = 'shard0';
+-- the first access of a session, beside parallel workers
+CREATE TABLE co_big AS SELECT i FROM generate_series(1, 1000) i;
+\c -
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM co_big JOIN co0 ON i > length(who) - 1000;
+SELECT count(*) FROM co_big JOIN co0 ON i > length(who) - 1000;
+DROP TABLE co_big;
 DROP FOREIGN TABLE co0, co1;
 DROP VIEW s0.co_me, s1.co_me;
 REVOKE ALL ON SCHEMA s0 FROM regress_shard_co;

@@ -168,7 +168,6 @@ uint64
 commit_log_identity(void)
 {
 	Relation	rel;
-	Snapshot	snapshot;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	uint64		identity = 0;
@@ -177,8 +176,9 @@ commit_log_identity(void)
 	if (cache.has_identity)
 		return cache.identity;
 	rel = table_open(cache.coordinator, AccessShareLock);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+
+	/* a catalog snapshot, which a parallel operation allows too */
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 	{
@@ -193,7 +193,6 @@ commit_log_identity(void)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("table \"%s.coordinator\" is empty", COMMIT_LOG_SCHEMA)));
 	systable_endscan(scan);
-	UnregisterSnapshot(snapshot);
 	table_close(rel, AccessShareLock);
 
 	/* closing the table may have brought an invalidation */
