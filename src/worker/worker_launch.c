@@ -133,7 +133,10 @@ worker_launch_init(void)
 	shmem_request_hook = request_shared_memory;
 	state.previous_startup = shmem_startup_hook;
 	shmem_startup_hook = init_shared_memory;
-	register_launcher();
+
+	/* nothing may write while pg_upgrade reads or restores the cluster */
+	if (!IsBinaryUpgrade)
+		register_launcher();
 }
 
 /* ---- starting a worker ---- */
