@@ -180,6 +180,12 @@ SELECT shard_fdw.transaction_status(test.gid(:'aborted', 14));
 SELECT shard_fdw.transaction_status(
   regexp_replace(test.gid(:'aborted', 15), '^sfdw1_.{16}', 'sfdw1_0123456789abcdef'));
 
+-- the library is newer than the extension, or older
+BEGIN;
+ALTER TABLE shard_fdw.commit_log ADD COLUMN more int;
+SELECT count(*) FROM mark;
+ROLLBACK;
+
 SELECT dblink_disconnect('other');
 DROP FOREIGN TABLE mark;
 DROP TABLE s0.mark;

@@ -42,6 +42,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/xid8.h"
 
@@ -83,6 +84,7 @@ static struct
 	Oid			log;
 	Oid			log_index;
 	Oid			coordinator;
+	bool		is_other_version;	/* the log is not as this library has it */
 }			cache;
 
 static void
@@ -96,9 +98,22 @@ invalidate_cache(Datum arg, Oid relid)
 	}
 }
 
+static bool
+is_log_of_other_version(void)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(cache.log));
+	int			natts;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", cache.log);
+	natts = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
+	ReleaseSysCache(tuple);
+	return natts != LOG_NATTS;
+}
+
 /*
- * Fills the cache; false when the extension is not installed here, which is
- * not remembered.
+ * Fills the cache; false when the extension is not installed here, or in
+ * another version, which is not remembered.
  */
 static bool
 find_relations(void)
@@ -113,6 +128,7 @@ find_relations(void)
 		CacheRegisterRelcacheCallback(invalidate_cache, (Datum) 0);
 		cache.is_callback_registered = true;
 	}
+	cache.is_other_version = false;
 	extension = get_extension_oid(COMMIT_LOG_EXTENSION, true);
 	schema = get_namespace_oid(COMMIT_LOG_SCHEMA, true);
 	if (!OidIsValid(extension) || !OidIsValid(schema))
@@ -126,6 +142,9 @@ find_relations(void)
 		getExtensionOfObject(RelationRelationId, cache.log) != extension ||
 		getExtensionOfObject(RelationRelationId, cache.coordinator) != extension)
 		return false;
+	cache.is_other_version = is_log_of_other_version();
+	if (cache.is_other_version)
+		return false;
 	cache.is_valid = true;
 	return true;
 }
@@ -133,7 +152,15 @@ find_relations(void)
 static void
 require_relations(void)
 {
-	if (!find_relations())
+	if (find_relations())
+		return;
+	if (cache.is_other_version)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("extension \"%s\" in this database does not have the version of the loaded library",
+						COMMIT_LOG_EXTENSION),
+				 errhint("Use ALTER EXTENSION %s UPDATE.", COMMIT_LOG_EXTENSION)));
+	else
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("extension \"%s\" is not installed in this database",
@@ -177,7 +204,7 @@ commit_log_identity(void)
 		return cache.identity;
 	rel = table_open(cache.coordinator, AccessShareLock);
 
-	/* a catalog snapshot, which a parallel operation allows too */
+	/* with a catalog snapshot, as a parallel operation allows no other */
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
