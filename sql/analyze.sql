@@ -24,6 +24,8 @@ CREATE FUNCTION an_stats(rel name) RETURNS TABLE (inherited boolean, attname nam
   SELECT inherited, attname, CASE WHEN attname = 'g' THEN n_distinct END, histogram_bounds IS NOT NULL
   FROM pg_stats WHERE schemaname = 'public' AND tablename = rel ORDER BY 1, 2 $$;
 SET default_statistics_target = 10;
+-- tables alone, each in a transaction of its own
+ANALYZE an0, an1;
 ANALYZE an;
 SELECT * FROM an_stats('an');
 SELECT an_rows(rel) FROM unnest('{an0,an1,an2}'::regclass[]) rel;

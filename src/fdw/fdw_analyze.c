@@ -279,13 +279,11 @@ is_ours_and_locked(Oid relid)
 	return is_locked;
 }
 
-/* Asks for the sizes of all partitions, those of the relation among them. */
+/* Forgets the batch there was; the next one does not outlive its transaction. */
 static void
-begin_batch(Relation relation, Oid parent)
+prepare_batch(void)
 {
 	static bool is_registered = false;
-	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-	ListCell   *cell;
 
 	if (!is_registered)
 	{
@@ -295,6 +293,15 @@ begin_batch(Relation relation, Oid parent)
 	}
 	drop_batch();
 	batch_level = GetCurrentTransactionNestLevel();
+}
+
+/* Asks for the sizes of all partitions, those of the relation among them. */
+static void
+begin_batch(Relation relation, Oid parent)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	ListCell   *cell;
+
 	foreach(cell, find_all_inheritors(parent, NoLock, NULL))
 	{
 		Oid			relid = lfirst_oid(cell);
@@ -326,18 +333,16 @@ member_for_size(Relation relation)
 
 	if (member && !member->has_size)
 		return member;
+	prepare_batch();
 	parent = analyzed_parent(relation);
 	if (OidIsValid(parent))
 		begin_batch(relation, parent);
-	else
-		drop_batch();
 	member = find_member(RelationGetRelid(relation));
 	if (member == NULL)
 	{
 		MemoryContext old_context;
 
 		old_context = MemoryContextSwitchTo(TopTransactionContext);
-		batch_level = GetCurrentTransactionNestLevel();
 		member = palloc0(sizeof(Member));
 		member->relid = RelationGetRelid(relation);
 		batch = list_make1(member);
