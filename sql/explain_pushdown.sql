@@ -46,6 +46,11 @@ SELECT ep_explain('SELECT ep_own(g), count(*) FROM ep0 GROUP BY 1');
 SELECT ep_explain('SELECT g, bool_and(ep_own(k)) FROM ep0 GROUP BY g');
 SELECT ep_explain('SELECT g, k, count(*) FROM ep GROUP BY CUBE (g, k)');
 SELECT ep_explain('SELECT g, count(*) FROM ep0 WHERE ep_own(k) GROUP BY g');
+-- windows and DISTINCT
+SELECT ep_explain('SELECT k, rank() OVER (ORDER BY g) FROM ep0');
+SELECT ep_explain('SELECT k, rank() OVER (ORDER BY ep_own(g)) FROM ep0');
+SELECT ep_explain('SELECT k, rank() OVER (ORDER BY g) FROM ep0 WHERE ep_own(k)');
+SELECT ep_explain('SELECT DISTINCT ON (g) g, k FROM ep ORDER BY g, k');
 -- joins
 SET enable_mergejoin = off;
 SELECT ep_explain('SELECT 1 FROM ep_same JOIN ep0 USING (k)');

@@ -333,28 +333,17 @@ plan_refusal_note_grouping(PlannerInfo *root, FdwRelInfo *input,
 								  "an expression over it is not for the server");
 }
 
-/*
- * Hook: paths have been made for a step.  Of groups that go across partitions
- * the shards may never have been asked for their parts.
- */
+/* Of groups that go across partitions the shards may not have been asked. */
 static void
-hear_of_upper(PlannerInfo *root, UpperRelationKind stage,
-			  RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+note_unasked_grouping(PlannerInfo *root, RelOptInfo *input_rel)
 {
-	List	   *ours;
 	const char *reason;
 	ListCell   *cell;
 
-	if (next_upper_hook)
-		next_upper_hook(root, stage, input_rel, output_rel, extra);
-	if (!setting_explain_pushdown || stage != UPPERREL_GROUP_AGG ||
-		input_rel->fdw_private != NULL)
-		return;
-	ours = ours_of(input_rel);
 	reason = root->parse->groupingSets != NIL ? "grouping sets" :
 		root->hasNonPartialAggs ? "an aggregate cannot be computed in parts" :
 		"not by the partition keys";
-	foreach(cell, ours)
+	foreach(cell, ours_of(input_rel))
 	{
 		FdwRelInfo *info = ((RelOptInfo *) lfirst(cell))->fdw_private;
 
@@ -362,6 +351,46 @@ hear_of_upper(PlannerInfo *root, UpperRelationKind stage,
 			info->refused = add_line(info->refused, root->parse->hasAggs ?
 									 "aggregation" : "grouping", reason);
 	}
+}
+
+/* Windows and DISTINCT are for a query of one server, and all or nothing. */
+static void
+note_step(RelOptInfo *input_rel, const char *step)
+{
+	const FdwRelInfo *whole = input_rel->fdw_private;
+	const char *reason;
+	ListCell   *cell;
+
+	reason = whole == NULL ? "not all rows are on one server" :
+		whole->local_conds != NIL || whole->local_having != NIL ?
+		"a condition is checked before it" :
+		"a part is not for the server";
+	foreach(cell, ours_of(input_rel))
+	{
+		FdwRelInfo *info = ((RelOptInfo *) lfirst(cell))->fdw_private;
+
+		info->refused = add_line(info->refused, step, reason);
+	}
+}
+
+/*
+ * Hook: paths have been made for a step.
+ */
+static void
+hear_of_upper(PlannerInfo *root, UpperRelationKind stage,
+			  RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+{
+	if (next_upper_hook)
+		next_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (!setting_explain_pushdown || output_rel->fdw_private != NULL)
+		return;
+	if (stage == UPPERREL_GROUP_AGG && input_rel->fdw_private == NULL)
+		note_unasked_grouping(root, input_rel);
+	else if (stage == UPPERREL_WINDOW)
+		note_step(input_rel, "window functions");
+	else if (stage == UPPERREL_DISTINCT)
+		note_step(input_rel, root->parse->hasDistinctOn ? "DISTINCT ON" :
+				  "DISTINCT");
 }
 
 void
