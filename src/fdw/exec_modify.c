@@ -41,10 +41,10 @@
 #include "fdw/exec_hooks.h"
 #include "fdw/exec_move.h"
 #include "fdw/fdw_handler.h"
-#include "fdw/fdw_options.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/remote_sql.h"
 #include "fdw/scan_group.h"
+#include "fdw/table_cache.h"
 #include "fdw/tuple_io.h"
 #include "txn/coordinator.h"
 
@@ -195,7 +195,7 @@ choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
 	Oid			relid = RelationGetRelid(modify->rel);
 
 	modify->operation = operation;
-	modify->batch_size = Max(fdw_options_for_table(relid)->batch_size, 1);
+	modify->batch_size = Max(table_cache_options(relid)->batch_size, 1);
 	modify->is_bulk = is_covered && modify->batch_size > 1 &&
 		is_row_forgotten(mtstate, rinfo, operation) &&
 		(modify->sends_identity || modify->target_attrs != NIL);
@@ -646,7 +646,7 @@ shardGetForeignModifyBatchSize(ResultRelInfo *rinfo)
 	if (triggers &&
 		(triggers->trig_insert_before_row || triggers->trig_insert_after_row))
 		return 1;
-	return Max(fdw_options_for_table(RelationGetRelid(rinfo->ri_RelationDesc))->batch_size,
+	return Max(table_cache_options(RelationGetRelid(rinfo->ri_RelationDesc))->batch_size,
 			   1);
 }
 
@@ -702,7 +702,7 @@ shardExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
 	{
 		Relation	rel = lfirst(lc);
 
-		if (!fdw_options_for_table(RelationGetRelid(rel))->is_truncatable)
+		if (!table_cache_options(RelationGetRelid(rel))->is_truncatable)
 			ereport(ERROR,
 					errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("foreign table \"%s\" does not allow truncates",

@@ -42,8 +42,8 @@
 #include "utils/sampling.h"
 
 #include "fdw/fdw_handler.h"
-#include "fdw/fdw_options.h"
 #include "fdw/remote_sql.h"
+#include "fdw/table_cache.h"
 #include "fdw/tuple_io.h"
 #include "txn/coordinator.h"
 
@@ -160,7 +160,7 @@ counted_pages(const RemoteSize *size)
 static double
 choose_fraction(Relation relation, const RemoteSize *size, double targrows)
 {
-	if (fdw_options_for_table(RelationGetRelid(relation))->sampling ==
+	if (table_cache_options(RelationGetRelid(relation))->sampling ==
 		FDW_SAMPLING_OFF ||
 		(size->relkind != RELKIND_RELATION &&
 		 size->relkind != RELKIND_PARTITIONED_TABLE &&

@@ -486,11 +486,9 @@ apply_options(FdwTableOptions *options, List *defs, int place)
 }
 
 FdwTableOptions *
-fdw_options_for_table(Oid foreigntableid)
+fdw_options_read(const ForeignServer *server, const ForeignTable *table)
 {
 	FdwTableOptions *options = palloc0(sizeof(FdwTableOptions));
-	ForeignTable *table = GetForeignTable(foreigntableid);
-	ForeignServer *server = GetForeignServer(table->serverid);
 
 	options->startup_cost = 100.0;
 	options->tuple_cost = 0.2;
@@ -503,42 +501,4 @@ fdw_options_for_table(Oid foreigntableid)
 	apply_options(options, server->options, ON_SERVER);
 	apply_options(options, table->options, ON_TABLE);
 	return options;
-}
-
-static const char *
-find_string(List *defs, const char *name)
-{
-	ListCell   *cell;
-
-	foreach(cell, defs)
-	{
-		DefElem    *def = lfirst(cell);
-
-		if (strcmp(def->defname, name) == 0)
-			return defGetString(def);
-	}
-	return NULL;
-}
-
-void
-fdw_options_table_name(Relation rel, const char **schema_name,
-					   const char **table_name)
-{
-	ForeignTable *table = GetForeignTable(RelationGetRelid(rel));
-
-	*schema_name = find_string(table->options, "schema_name");
-	if (*schema_name == NULL)
-		*schema_name = get_namespace_name(RelationGetNamespace(rel));
-	*table_name = find_string(table->options, "table_name");
-	if (*table_name == NULL)
-		*table_name = pstrdup(RelationGetRelationName(rel));
-}
-
-const char *
-fdw_options_column_name(Oid relid, AttrNumber attnum)
-{
-	const char *name;
-
-	name = find_string(GetForeignColumnOptions(relid, attnum), "column_name");
-	return name ? name : get_attname(relid, attnum, false);
 }

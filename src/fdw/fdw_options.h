@@ -14,7 +14,6 @@
 #define SHARD_FDW_FDW_FDW_OPTIONS_H
 
 #include "foreign/foreign.h"
-#include "utils/rel.h"
 
 /* Option analyze_sampling: how the shard samples rows for ANALYZE. */
 typedef enum FdwSampling
@@ -45,15 +44,11 @@ typedef struct FdwTableOptions
 								 * may be used remotely */
 } FdwTableOptions;
 
-/* Palloc'd in the current context.  Raises for a missing table or server. */
-extern FdwTableOptions *fdw_options_for_table(Oid foreigntableid);
-
 /*
- * The names the shard knows a table and a column by, not quoted: options
- * schema_name, table_name and column_name, else the local names.
+ * Palloc'd in the current context.  Others ask table_cache.h, which remembers
+ * the answer.
  */
-extern void fdw_options_table_name(Relation rel, const char **schema_name,
-								   const char **table_name);
-extern const char *fdw_options_column_name(Oid relid, AttrNumber attnum);
+extern FdwTableOptions *fdw_options_read(const ForeignServer *server,
+										 const ForeignTable *table);
 
 #endif							/* SHARD_FDW_FDW_FDW_OPTIONS_H */

@@ -30,8 +30,8 @@
 
 #include "base/compat.h"
 #include "fdw/fdw_handler.h"
-#include "fdw/fdw_options.h"
 #include "fdw/remote_sql.h"
+#include "fdw/table_cache.h"
 #include "txn/coordinator.h"
 
 /* The columns of pg_stats after the name, and the types they are taken as. */
@@ -114,7 +114,7 @@ read_value(const RemoteResult *result, int row, int col, Oid type)
 static int
 find_row(const RemoteResult *stats, Oid relid, AttrNumber attnum)
 {
-	const char *name = fdw_options_column_name(relid, attnum);
+	const char *name = table_cache_column_name(relid, attnum);
 	int			row;
 
 	for (row = 0; row < remote_result_nrows(stats); row++)
@@ -201,7 +201,7 @@ shardImportForeignStatistics(Relation relation, List *va_cols, int elevel)
 	RemoteRequest *stats;
 	bool		is_done;
 
-	if (!fdw_options_for_table(RelationGetRelid(relation))->imports_stats ||
+	if (!table_cache_options(RelationGetRelid(relation))->imports_stats ||
 		RelationGetStatExtList(relation) != NIL)
 		return false;
 	initStringInfo(&size_sql);

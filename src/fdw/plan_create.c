@@ -203,7 +203,6 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 
 	divide_conds(info, scan_clauses, &info->planned_conds, &local_exprs);
 	initStringInfo(&sql);
-	remote_expr_begin(&context);
 	remote_sql_select(&sql, &context, rel, attrs, info->planned_conds);
 	remote_select_append_tail(&sql, &context, &tail);
 	remote_expr_end(&context);
@@ -252,7 +251,6 @@ create_query_scan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *path,
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	remote_expr_begin(&context);
 	remote_select_append(&sql, &context, info, scan_tlist, &tail);
 	remote_expr_end(&context);
 

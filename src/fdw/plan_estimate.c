@@ -49,6 +49,7 @@
 #include "fdw/plan_single.h"
 #include "fdw/remote_select.h"
 #include "fdw/remote_sql.h"
+#include "fdw/table_cache.h"
 #include "txn/coordinator.h"
 
 /* of one question no more siblings are asked than this */
@@ -213,6 +214,7 @@ make_sql(const Question *question, const Oid *stand_ins)
 												 extract_actual_clauses(info->local_conds,
 																		false)),
 							 &question->tail);
+	remote_expr_end(&context);
 	return sql.data;
 }
 
@@ -348,7 +350,7 @@ find_stand_ins(const Question *question, const Family *family, int member,
 		if (OidIsValid(*serverid) && *serverid != server)
 			return NULL;
 		*serverid = server;
-		is_wanted |= fdw_options_for_table(relid)->use_remote_estimate;
+		is_wanted |= table_cache_options(relid)->use_remote_estimate;
 		stand_ins[family->tables[table]] = relid;
 	}
 	return is_wanted ? stand_ins : NULL;

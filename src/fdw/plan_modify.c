@@ -35,6 +35,7 @@
 #include "fdw/fdw_plan.h"
 #include "fdw/fdw_relinfo.h"
 #include "fdw/remote_sql.h"
+#include "fdw/table_cache.h"
 
 void
 shardAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
@@ -54,7 +55,7 @@ shardAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
 int
 shardIsForeignRelUpdatable(Relation rel)
 {
-	FdwTableOptions *options = fdw_options_for_table(RelationGetRelid(rel));
+	FdwTableOptions *options = table_cache_options(RelationGetRelid(rel));
 
 	if (!options->is_updatable)
 		return 0;
@@ -405,6 +406,7 @@ convert_scan(ForeignScan *scan, RemoteExprContext *context,
 
 	initStringInfo(&sql);
 	remote_sql_direct(&sql, context, direct);
+	remote_expr_end(context);
 	scan->operation = direct->operation;
 	scan->resultRelation = scan->scan.scanrelid;
 	scan->fdw_exprs = context->params;

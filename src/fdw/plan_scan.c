@@ -27,6 +27,7 @@
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_cost.h"
 #include "fdw/plan_order.h"
+#include "fdw/table_cache.h"
 
 static bool
 is_remote_cond(const FdwRelInfo *info, RestrictInfo *cond)
@@ -77,7 +78,7 @@ shardGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel,
 {
 	FdwRelInfo *info = palloc0(sizeof(FdwRelInfo));
 
-	info->options = fdw_options_for_table(foreigntableid);
+	info->options = table_cache_options(foreigntableid);
 	info->serverid = baserel->serverid;
 	info->relids = bms_make_singleton(baserel->relid);
 	baserel->fdw_private = info;

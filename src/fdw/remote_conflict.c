@@ -22,10 +22,10 @@
 #include "utils/ruleutils.h"
 #include "utils/typcache.h"
 
-#include "fdw/fdw_options.h"
 #include "fdw/remote_conflict.h"
 #include "fdw/remote_expr.h"
 #include "fdw/remote_sql.h"
+#include "fdw/table_cache.h"
 
 const RemoteConflict remote_conflict_nothing = {" ON CONFLICT DO NOTHING"};
 
@@ -282,7 +282,7 @@ is_key_kept(const OnConflictExpr *clause)
 RemoteConflict *
 remote_conflict_create(const OnConflictExpr *clause, Oid parent, Relation rel)
 {
-	FdwTableOptions *options = fdw_options_for_table(RelationGetRelid(rel));
+	FdwTableOptions *options = table_cache_options(RelationGetRelid(rel));
 	RemoteConflict *conflict = palloc0(sizeof(RemoteConflict));
 	Printer		printer = {parent, rel};
 	StringInfoData buf;

@@ -40,10 +40,11 @@
 #include "utils/ruleutils.h"
 
 #include "base/compat_planner.h"
-#include "fdw/fdw_options.h"
+#include "fdw/kept_text.h"
 #include "fdw/plan_single.h"
 #include "fdw/plan_values.h"
 #include "fdw/remote_expr.h"
+#include "fdw/table_cache.h"
 
 typedef struct Rewrite
 {
@@ -199,7 +200,7 @@ rewrite_var(Var *var, Rewrite *rewrite)
 		AttrNumber	attnum = remote_expr_attno(rewrite->context, var->varno,
 											   var->varattno, &relid);
 
-		name = fdw_options_column_name(relid, attnum);
+		name = table_cache_column_name(relid, attnum);
 	}
 	return (Node *) makeVar(table, column_place(rewrite, table, name),
 							var->vartype, var->vartypmod, var->varcollid, 0);
@@ -343,6 +344,22 @@ untype_operand(Node *node)
 	}
 }
 
+/*
+ * Mutator, for what is rewritten otherwise: the text of a constant depends on
+ * settings that are in force for printing only.
+ */
+static Node *
+untype_constants(Node *node, void *arg)
+{
+	Node	   *result;
+
+	if (node == NULL)
+		return NULL;
+	result = expression_tree_mutator(node, untype_constants, arg);
+	untype_operand(result);
+	return result;
+}
+
 /* ---- conditional expressions ---- */
 
 static Node *
@@ -415,7 +432,6 @@ rewrite_call(Node *node, Rewrite *rewrite)
 	Node	   *result = expression_tree_mutator(node, rewrite_node, rewrite);
 
 	force_input_collation(node_args(result), exprInputCollation(result));
-	untype_operand(result);
 	return result;
 }
 
@@ -524,34 +540,62 @@ begin_portable_text(void)
 void
 remote_expr_begin(RemoteExprContext *context)
 {
-	context->nest_level = begin_portable_text();
+	if (context->nest_level == 0)
+		context->nest_level = begin_portable_text();
 }
 
 void
 remote_expr_end(RemoteExprContext *context)
 {
-	AtEOXact_GUC(true, context->nest_level);
+	if (context->nest_level > 0)
+		AtEOXact_GUC(true, context->nest_level);
 	context->nest_level = 0;
+}
+
+/* The expression has been rewritten. */
+static char *
+print_expr(const Rewrite *rewrite, Node *expr)
+{
+	remote_expr_begin(rewrite->context);
+	return deparse_expression(untype_constants(expr, NULL),
+							  make_deparse_context(rewrite),
+							  !rewrite->context->omits_aliases, false);
+}
+
+/* The text, which must not be freed. */
+static char *
+find_or_print_expr(const Rewrite *rewrite, Node *expr)
+{
+	PlannerInfo *root = rewrite->context->root;
+	KeptText	kept = {expr};
+	int			table;
+
+	if (root == NULL)
+		return print_expr(rewrite, expr);
+	for (table = 0; table < rewrite->ntables; table++)
+		kept.columns = lappend(kept.columns, rewrite->columns[table]);
+	if (!kept_text_find(root, &kept))
+	{
+		kept.text = print_expr(rewrite, expr);
+		kept_text_add(root, &kept);
+	}
+	return kept.text;
 }
 
 void
 remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 {
 	Rewrite		rewrite = {0};
-	bool		is_begun = context->nest_level > 0;
+	MemoryContext old_context = CurrentMemoryContext;
 	char	   *text;
 
+	if (context->root)
+		MemoryContextSwitchTo(context->root->planner_cxt);
 	rewrite.context = context;
 	rewrite.ntables = bms_num_members(context->scope->relids);
 	rewrite.columns = palloc0(sizeof(List *) * rewrite.ntables);
-	if (!is_begun)
-		remote_expr_begin(context);
-	expr = rewrite_node(expr, &rewrite);
-	text = deparse_expression(expr, make_deparse_context(&rewrite),
-							  !context->omits_aliases, false);
+	text = find_or_print_expr(&rewrite, rewrite_node(expr, &rewrite));
 
-	if (!is_begun)
-		remote_expr_end(context);
+	MemoryContextSwitchTo(old_context);
 	appendStringInfoString(buf, text);
-	pfree(text);
 }

@@ -32,7 +32,7 @@ typedef struct RemoteExprContext
 	const ShipScope *scope;
 	List	   *params;			/* what is sent as $1, $2, ...: the fdw_exprs
 								 * of the plan */
-	int			nest_level;		/* of settings, between begin and end; else 0 */
+	int			nest_level;		/* of settings, once begun; else 0 */
 	bool		is_estimate;	/* the text is to be planned only: there are
 								 * no parameters, but expressions instead */
 	const Oid  *stand_ins;		/* NULL, or for each range table index the
@@ -49,8 +49,8 @@ typedef struct RemoteExprContext
 
 /*
  * Between these two the settings are in force that the text of expressions
- * depends on.  They spare remote_expr_append() to set them each time, which
- * takes longer than printing does.
+ * depends on.  remote_expr_append() begins it when it has to print something;
+ * who prints anything else begins it himself.
  */
 extern void remote_expr_begin(RemoteExprContext *context);
 extern void remote_expr_end(RemoteExprContext *context);
@@ -66,7 +66,10 @@ extern AttrNumber remote_expr_attno(const RemoteExprContext *context,
 									Index rtindex, AttrNumber attnum,
 									Oid *relid);
 
-/* Appends the text of one expression, and to params what it needs. */
+/*
+ * Appends the text of one expression, and to params what it needs.
+ * remote_expr_end() must follow before anything but text is made.
+ */
 extern void remote_expr_append(StringInfo buf, RemoteExprContext *context,
 							   Node *expr);
 

@@ -16,22 +16,18 @@
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 
-#include "fdw/fdw_options.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/remote_sql.h"
 #include "fdw/shippable.h"
+#include "fdw/table_cache.h"
 
 /* ---- names ---- */
 
 void
 remote_sql_relation(StringInfo buf, Relation rel)
 {
-	const char *schema_name;
-	const char *table_name;
-
-	fdw_options_table_name(rel, &schema_name, &table_name);
-	appendStringInfoString(buf, quote_qualified_identifier(schema_name,
-														   table_name));
+	appendStringInfoString(buf,
+						   table_cache_relation_name(RelationGetRelid(rel)));
 }
 
 void
@@ -43,7 +39,7 @@ remote_sql_column(StringInfo buf, Oid relid, AttrNumber attnum)
 		appendStringInfoString(buf, "tableoid");
 	else
 		appendStringInfoString(buf,
-							   quote_identifier(fdw_options_column_name(relid,
+							   quote_identifier(table_cache_column_name(relid,
 																		attnum)));
 }
 
@@ -266,7 +262,7 @@ append_column_types(StringInfo buf, Relation rel, List *attrs)
 	foreach(cell, attrs)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
-		const char *name = fdw_options_column_name(RelationGetRelid(rel),
+		const char *name = table_cache_column_name(RelationGetRelid(rel),
 												   attnum);
 
 		appendStringInfo(buf, "%s(%s, %u)", separator, quote_literal_cstr(name),
@@ -543,7 +539,7 @@ remote_sql_analyze_rows(StringInfo buf, Relation rel, double fraction,
 	{
 		FdwTableOptions *options;
 
-		options = fdw_options_for_table(RelationGetRelid(rel));
+		options = table_cache_options(RelationGetRelid(rel));
 		append_sample(buf, options->sampling, fraction);
 	}
 }
