@@ -41,6 +41,7 @@
 
 #include "base/compat_planner.h"
 #include "fdw/kept_text.h"
+#include "fdw/plan_key.h"
 #include "fdw/plan_single.h"
 #include "fdw/plan_values.h"
 #include "fdw/remote_expr.h"
@@ -475,6 +476,72 @@ rewrite_node(Node *node, void *arg)
 	}
 }
 
+/* ---- keys as parameters ---- */
+
+/*
+ * The constant as what is sent for $n.  One of the column's own type is sent
+ * without type: like an untyped literal it gets the one of the remote column,
+ * see untyped_literal().  NULL if its text depends on settings.
+ */
+static Node *
+key_to_send(const KeyClause *key)
+{
+	Const	   *value = key->value;
+	Oid			output;
+	bool		is_varlena;
+
+	switch (value->consttype)
+	{
+		case INT4OID:
+			return (Node *) value;
+		case INT2OID:
+		case INT8OID:
+			if (exprType(key->column) != value->consttype)
+				return (Node *) value;
+			break;
+		case NUMERICOID:
+		case TEXTOID:
+		case UUIDOID:
+			break;
+		default:
+			return NULL;
+	}
+	if (exprType(key->column) != value->consttype)
+		return NULL;
+	getTypeOutputInfo(value->consttype, &output, &is_varlena);
+	return (Node *) makeConst(UNKNOWNOID, -1, InvalidOid, -2,
+							  CStringGetDatum(OidOutputFunctionCall(output,
+																	value->constvalue)),
+							  false, false);
+}
+
+/* A condition in WHERE. */
+static Node *
+rewrite_cond(Node *clause, Rewrite *rewrite)
+{
+	RemoteExprContext *context = rewrite->context;
+	KeyClause	key;
+	Node	   *sent;
+	Node	   *column;
+	OpExpr	   *result;
+
+	if (context->root == NULL || context->is_estimate ||
+		!plan_key_match(context->root, clause, &key) ||
+		!bms_is_subset(pull_varnos(context->root, key.column),
+					   context->scope->relids) ||
+		exprCollation(key.column) != exprInputCollation(clause) ||
+		(sent = key_to_send(&key)) == NULL)
+		return rewrite_node(clause, rewrite);
+	column = rewrite_node(key.column, rewrite);
+	sent = exprType(sent) == UNKNOWNOID ? make_param(sent, context) :
+		make_parameter(sent, rewrite);
+	result = makeNode(OpExpr);
+	*result = *(OpExpr *) clause;
+	result->args = key.is_column_first ? list_make2(column, sent) :
+		list_make2(sent, column);
+	return (Node *) result;
+}
+
 /* ---- printing ---- */
 
 static RangeTblEntry *
@@ -582,19 +649,51 @@ find_or_print_expr(const Rewrite *rewrite, Node *expr)
 	return kept.text;
 }
 
+static void
+begin_rewrite(Rewrite *rewrite, RemoteExprContext *context)
+{
+	memset(rewrite, 0, sizeof(Rewrite));
+	rewrite->context = context;
+	rewrite->ntables = bms_num_members(context->scope->relids);
+	rewrite->columns = palloc0(sizeof(List *) * rewrite->ntables);
+}
+
+/* Where rewritten expressions and their texts live. */
+static MemoryContext
+text_context(const RemoteExprContext *context)
+{
+	return context->root ? context->root->planner_cxt : CurrentMemoryContext;
+}
+
 void
 remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 {
-	Rewrite		rewrite = {0};
-	MemoryContext old_context = CurrentMemoryContext;
+	MemoryContext old_context = MemoryContextSwitchTo(text_context(context));
+	Rewrite		rewrite;
 	char	   *text;
 
-	if (context->root)
-		MemoryContextSwitchTo(context->root->planner_cxt);
-	rewrite.context = context;
-	rewrite.ntables = bms_num_members(context->scope->relids);
-	rewrite.columns = palloc0(sizeof(List *) * rewrite.ntables);
+	begin_rewrite(&rewrite, context);
 	text = find_or_print_expr(&rewrite, rewrite_node(expr, &rewrite));
+
+	MemoryContextSwitchTo(old_context);
+	appendStringInfoString(buf, text);
+}
+
+void
+remote_expr_append_conds(StringInfo buf, RemoteExprContext *context,
+						 List *conds)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(text_context(context));
+	List	   *rewritten = NIL;
+	Rewrite		rewrite;
+	ListCell   *cell;
+	char	   *text;
+
+	begin_rewrite(&rewrite, context);
+	foreach(cell, conds)
+		rewritten = lappend(rewritten, rewrite_cond(lfirst(cell), &rewrite));
+	text = find_or_print_expr(&rewrite,
+							  (Node *) make_ands_explicit(rewritten));
 
 	MemoryContextSwitchTo(old_context);
 	appendStringInfoString(buf, text);

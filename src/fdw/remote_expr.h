@@ -73,4 +73,11 @@ extern AttrNumber remote_expr_attno(const RemoteExprContext *context,
 extern void remote_expr_append(StringInfo buf, RemoteExprContext *context,
 							   Node *expr);
 
+/*
+ * The same for the conditions of a WHERE, of which there is at least one.
+ * Keys that they look for become parameters, see plan_key.h.
+ */
+extern void remote_expr_append_conds(StringInfo buf,
+									 RemoteExprContext *context, List *conds);
+
 #endif							/* SHARD_FDW_FDW_REMOTE_EXPR_H */

@@ -63,7 +63,7 @@ append_conditions(StringInfo buf, RemoteExprContext *context,
 		return;
 	appendStringInfoString(buf, keyword);
 	if (clauses != NIL)
-		remote_expr_append(buf, context, (Node *) make_ands_explicit(clauses));
+		remote_expr_append_conds(buf, context, clauses);
 	foreach(cell, exists)
 	{
 		if (clauses != NIL || cell != list_head(exists))

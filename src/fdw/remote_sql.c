@@ -113,7 +113,7 @@ append_where(StringInfo buf, RemoteExprContext *context, List *conds)
 	if (conds == NIL)
 		return;
 	appendStringInfoString(buf, " WHERE ");
-	remote_expr_append(buf, context, (Node *) make_ands_explicit(conds));
+	remote_expr_append_conds(buf, context, conds);
 }
 
 void

@@ -254,10 +254,35 @@ remote_request_result(const RemoteRequest *request)
 	return request->result;
 }
 
-bool
-remote_request_was_prepared(const RemoteRequest *request)
+/*
+ * Errors of a statement that was prepared for tables that have changed since:
+ * its result has other types, or a parameter has a type that does not go with
+ * the column any more.
+ */
+static bool
+is_misfit(int sqlstate)
 {
-	return request->statement != NULL;
+	switch (sqlstate)
+	{
+		case ERRCODE_DATATYPE_MISMATCH:
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+		case ERRCODE_INVALID_TEXT_REPRESENTATION:
+		case ERRCODE_UNDEFINED_FUNCTION:
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+remote_request_is_outdated(const RemoteRequest *request)
+{
+	int			sqlstate;
+
+	if (request->statement == NULL || request->state != REMOTE_REQUEST_FAILED)
+		return false;
+	sqlstate = remote_result_sqlstate(request->result);
+	return sqlstate == ERRCODE_UNDEFINED_PSTATEMENT || is_misfit(sqlstate);
 }
 
 uint64
@@ -356,11 +381,11 @@ note_statement_outcome(RemoteRequest *request)
 	}
 	if (request->state != REMOTE_REQUEST_FAILED)
 		return;
-	/* lost by a pooler or DISCARD, or its result type has changed */
+	/* lost by a pooler or DISCARD, or the tables have changed */
 	sqlstate = remote_result_sqlstate(request->result);
 	if (sqlstate == ERRCODE_UNDEFINED_PSTATEMENT)
 		remote_statement_rename_all(request->conn);
-	else if (sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED)
+	else if (is_misfit(sqlstate))
 		remote_statement_retire(request->conn, statement);
 }
 

@@ -128,8 +128,12 @@ extern int	remote_request_owner_level(const RemoteRequest *request);
  */
 extern RemoteResult *remote_request_result(const RemoteRequest *request);
 
-/* Was it executed through a prepared statement of an earlier request? */
-extern bool remote_request_was_prepared(const RemoteRequest *request);
+/*
+ * Did it fail, executed through a prepared statement of an earlier request,
+ * because that is lost or may not fit the tables any more?  The statement has
+ * been forgotten then, and the request may succeed when it is made again.
+ */
+extern bool remote_request_is_outdated(const RemoteRequest *request);
 
 /* Rows and bytes of row data received so far. */
 extern uint64 remote_request_rows(const RemoteRequest *request);

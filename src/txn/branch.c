@@ -578,17 +578,15 @@ repeat_lone_read(TxnBranch *branch, const RemoteRequest *request)
 		remote_request_state(request) != REMOTE_REQUEST_FAILED ||
 		remote_request_rows(request) > 0)
 		return NULL;
+	if (remote_request_is_outdated(request))
+		return branch_queue(branch, &query, use, 0,
+							remote_request_owner_level(request));
 	switch (remote_result_sqlstate(remote_request_result(request)))
 	{
 		case ERRCODE_READ_ONLY_SQL_TRANSACTION:
 			if (XactReadOnly)
 				return NULL;
 			use = BRANCH_USE_WRITE;
-			break;
-		case ERRCODE_UNDEFINED_PSTATEMENT:
-		case ERRCODE_FEATURE_NOT_SUPPORTED:
-			if (!remote_request_was_prepared(request))
-				return NULL;
 			break;
 		case ERRCODE_UNDEFINED_FUNCTION:
 			if (!query.binary_result)
@@ -617,9 +615,7 @@ is_stale(const RemoteRequest *request)
 			return result != NULL &&
 				remote_result_sqlstate(result) == ERRCODE_UNDEFINED_PSTATEMENT;
 		case REMOTE_REQUEST_FAILED:
-			return remote_request_was_prepared(request) &&
-				(remote_result_sqlstate(result) == ERRCODE_UNDEFINED_PSTATEMENT ||
-				 remote_result_sqlstate(result) == ERRCODE_FEATURE_NOT_SUPPORTED);
+			return remote_request_is_outdated(request);
 		default:
 			return false;
 	}
