@@ -40,6 +40,7 @@
 #include "fdw/plan_conflict.h"
 #include "fdw/plan_hook.h"
 #include "fdw/remote_window.h"
+#include "fdw/table_cache.h"
 
 static planner_hook_type next_planner_hook = NULL;
 
@@ -53,12 +54,19 @@ static PlanRun *current_run = NULL;
 
 /* ---- whose tables are they? ---- */
 
+/* The table cache has none but ours, and to look there costs least. */
 bool
 plan_hook_is_our_foreign_table(Oid relid)
 {
-	FdwRoutine *routine = GetFdwRoutineByRelId(relid);
+	FdwRoutine *routine;
 
-	return routine->GetForeignPlan == shardGetForeignPlan;
+	if (table_cache_contains(relid))
+		return true;
+	routine = GetFdwRoutineByRelId(relid);
+	if (routine->GetForeignPlan != shardGetForeignPlan)
+		return false;
+	table_cache_add(relid);
+	return true;
 }
 
 /* The first partition that is a foreign table answers for all. */
@@ -73,16 +81,17 @@ has_our_partition(Oid relid, LOCKMODE lockmode)
 
 	for (part = 0; part < desc->nparts && !is_found; part++)
 	{
-		char		relkind = get_rel_relkind(desc->oids[part]);
+		Oid			child = desc->oids[part];
+		char		relkind = table_cache_contains(child) ?
+		RELKIND_FOREIGN_TABLE : get_rel_relkind(child);
 
 		if (relkind == RELKIND_FOREIGN_TABLE)
 		{
 			is_found = true;
-			is_ours = plan_hook_is_our_foreign_table(desc->oids[part]);
+			is_ours = plan_hook_is_our_foreign_table(child);
 		}
 		else if (relkind == RELKIND_PARTITIONED_TABLE)
-			is_found = is_ours = has_our_partition(desc->oids[part],
-												   AccessShareLock);
+			is_found = is_ours = has_our_partition(child, AccessShareLock);
 	}
 	table_close(rel, NoLock);
 	return is_ours;

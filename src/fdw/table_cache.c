@@ -295,6 +295,19 @@ add_columns(Oid relid)
 
 /* ---- answers ---- */
 
+bool
+table_cache_contains(Oid relid)
+{
+	return cache.entries != NULL &&
+		hash_search(cache.entries, &relid, HASH_FIND, NULL) != NULL;
+}
+
+void
+table_cache_add(Oid relid)
+{
+	(void) find_entry(relid);
+}
+
 FdwTableOptions *
 table_cache_options(Oid relid)
 {

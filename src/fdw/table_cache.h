@@ -22,6 +22,13 @@
 
 #include "fdw/fdw_options.h"
 
+/*
+ * Is something remembered of the table, so that it is a foreign table of ours
+ * for certain?  The second remembers something.
+ */
+extern bool table_cache_contains(Oid relid);
+extern void table_cache_add(Oid relid);
+
 /* Palloc'd in the current context. */
 extern FdwTableOptions *table_cache_options(Oid relid);
 
