@@ -3,9 +3,10 @@
  * kept_text.c
  *	  Texts of expressions, kept while one query is planned.
  *
- * The texts belong to one run of the planner, which is told by its
- * PlannerGlobal, and live in its memory.  A run within another one takes the
- * place of its texts.
+ * The texts are kept for the session: a query that comes again has the same
+ * expressions.  Names in them go when an object is renamed, so any change of
+ * the catalogs that they come from empties the table.  It is small, and starts
+ * anew when it is full.
  *
  * equal() does not compare how a coercion is to be printed, so that is
  * collected and compared beside it.
@@ -17,42 +18,58 @@
 #include "postgres.h"
 
 #include "nodes/nodeFuncs.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
 
+#include "base/compat.h"
 #include "fdw/kept_text.h"
 
-/* what the remote query of one partition has; not many to look through */
-#define MAX_KEPT_TEXTS 16
+/* not many to look through */
+#define MAX_KEPT_TEXTS 32
+
+/* beyond it the texts of one statement are kept at most */
+#define MAX_KEPT_BYTES (256 * 1024)
+
+/* the catalogs that names in a text come from */
+static const int watched[] = {
+	COLLOID, ENUMOID, NAMESPACEOID, OPEROID, PROCOID, TYPEOID
+};
 
 static struct
 {
-	const PlannerGlobal *run;
+	MemoryContext context;		/* of the texts */
+	bool		is_stale;
 	int			count;
-	int			next;			/* to be overwritten when all are in use */
 	KeptText	texts[MAX_KEPT_TEXTS];
 }			kept;
 
-/* Callback: the memory of a run is going. */
+/* Callback of the watched syscaches. */
 static void
-forget_run(void *run)
+forget_texts(Datum arg, CompatSysCacheId syscache, uint32 row_hash)
 {
-	if (kept.run == run)
-		kept.run = NULL;
+	kept.is_stale = true;
 }
 
 static void
-keep_texts_of_run(PlannerInfo *root)
+create_context(void)
 {
-	MemoryContextCallback *callback;
+	int			position;
 
-	if (kept.run == root->glob)
-		return;
-	callback = MemoryContextAlloc(root->planner_cxt,
-								  sizeof(MemoryContextCallback));
-	callback->func = forget_run;
-	callback->arg = root->glob;
-	MemoryContextRegisterResetCallback(root->planner_cxt, callback);
-	kept.run = root->glob;
-	kept.count = kept.next = 0;
+	kept.context = AllocSetContextCreate(CacheMemoryContext,
+										 "shard_fdw texts of expressions",
+										 ALLOCSET_SMALL_SIZES);
+	for (position = 0; position < lengthof(watched); position++)
+		CacheRegisterSyscacheCallback(watched[position], forget_texts,
+									  (Datum) 0);
+}
+
+static void
+start_anew(void)
+{
+	kept.count = 0;
+	kept.is_stale = false;
+	MemoryContextReset(kept.context);
 }
 
 /* Walker: collects how coercions are to be printed. */
@@ -84,14 +101,16 @@ add_coercion_form(Node *node, void *arg)
 }
 
 bool
-kept_text_find(PlannerInfo *root, KeptText *wanted)
+kept_text_find(KeptText *wanted)
 {
 	int			position;
 
 	wanted->forms = NIL;
 	(void) add_coercion_form(wanted->expr, &wanted->forms);
-	if (kept.run != root->glob)
-		return false;
+	if (kept.context == NULL)
+		create_context();
+	if (kept.is_stale)
+		start_anew();
 	for (position = 0; position < kept.count; position++)
 	{
 		const KeptText *found = &kept.texts[position];
@@ -107,11 +126,27 @@ kept_text_find(PlannerInfo *root, KeptText *wanted)
 	return false;
 }
 
+/*
+ * A change of the catalogs that was noticed while the text was printed makes
+ * the table stale, this text included.
+ */
 void
-kept_text_add(PlannerInfo *root, const KeptText *text)
+kept_text_add(const KeptText *text)
 {
-	keep_texts_of_run(root);
-	kept.texts[kept.next] = *text;
-	kept.next = (kept.next + 1) % MAX_KEPT_TEXTS;
-	kept.count = Min(kept.count + 1, MAX_KEPT_TEXTS);
+	MemoryContext old_context;
+	KeptText	copy;
+
+	if (kept.count == MAX_KEPT_TEXTS ||
+		MemoryContextMemAllocated(kept.context, true) > MAX_KEPT_BYTES)
+	{
+		kept.count = 0;
+		MemoryContextReset(kept.context);
+	}
+	old_context = MemoryContextSwitchTo(kept.context);
+	copy.expr = copyObject(text->expr);
+	copy.columns = copyObject(text->columns);
+	copy.forms = list_copy(text->forms);
+	copy.text = pstrdup(text->text);
+	MemoryContextSwitchTo(old_context);
+	kept.texts[kept.count++] = copy;
 }

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * kept_text.h
- *	  Texts of expressions, kept while one query is planned.
+ *	  Texts of expressions, kept for the session.
  *
  * Printing an expression takes longer than all else that planning does with
  * it.  Those of partitions of one table become the same when they are
- * rewritten to remote names, so the last few texts are kept.
+ * rewritten to remote names, and so do those of a query that comes again with
+ * another key.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -24,13 +25,13 @@ typedef struct KeptText
 	char	   *text;
 } KeptText;
 
-/* Sets the text if there is one for the same expression and columns. */
-extern bool kept_text_find(PlannerInfo *root, KeptText *wanted);
-
 /*
- * Keeps it, after kept_text_find() has not found one.  What it points to must
- * be in the planner's memory, and must not be changed.
+ * Sets the text if there is one for the same expression and columns.  It is
+ * not the caller's, and may be gone at the next call of either function.
  */
-extern void kept_text_add(PlannerInfo *root, const KeptText *text);
+extern bool kept_text_find(KeptText *wanted);
+
+/* Keeps a copy, after kept_text_find() has not found one. */
+extern void kept_text_add(const KeptText *text);
 
 #endif							/* SHARD_FDW_FDW_KEPT_TEXT_H */

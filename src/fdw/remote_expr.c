@@ -633,18 +633,17 @@ print_expr(const Rewrite *rewrite, Node *expr)
 static char *
 find_or_print_expr(const Rewrite *rewrite, Node *expr)
 {
-	PlannerInfo *root = rewrite->context->root;
 	KeptText	kept = {expr};
 	int			table;
 
-	if (root == NULL)
+	if (rewrite->context->root == NULL)
 		return print_expr(rewrite, expr);
 	for (table = 0; table < rewrite->ntables; table++)
 		kept.columns = lappend(kept.columns, rewrite->columns[table]);
-	if (!kept_text_find(root, &kept))
+	if (!kept_text_find(&kept))
 	{
 		kept.text = print_expr(rewrite, expr);
-		kept_text_add(root, &kept);
+		kept_text_add(&kept);
 	}
 	return kept.text;
 }
@@ -658,24 +657,15 @@ begin_rewrite(Rewrite *rewrite, RemoteExprContext *context)
 	rewrite->columns = palloc0(sizeof(List *) * rewrite->ntables);
 }
 
-/* Where rewritten expressions and their texts live. */
-static MemoryContext
-text_context(const RemoteExprContext *context)
-{
-	return context->root ? context->root->planner_cxt : CurrentMemoryContext;
-}
-
 void
 remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(text_context(context));
 	Rewrite		rewrite;
 	char	   *text;
 
 	begin_rewrite(&rewrite, context);
 	text = find_or_print_expr(&rewrite, rewrite_node(expr, &rewrite));
 
-	MemoryContextSwitchTo(old_context);
 	appendStringInfoString(buf, text);
 }
 
@@ -683,7 +673,6 @@ void
 remote_expr_append_conds(StringInfo buf, RemoteExprContext *context,
 						 List *conds)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(text_context(context));
 	List	   *rewritten = NIL;
 	Rewrite		rewrite;
 	ListCell   *cell;
@@ -695,6 +684,5 @@ remote_expr_append_conds(StringInfo buf, RemoteExprContext *context,
 	text = find_or_print_expr(&rewrite,
 							  (Node *) make_ands_explicit(rewritten));
 
-	MemoryContextSwitchTo(old_context);
 	appendStringInfoString(buf, text);
 }
