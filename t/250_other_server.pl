@@ -16,6 +16,9 @@ use ShardCluster;
 use ShardSession;
 use Test::More;
 
+# servers made from one template have the same system identifier
+delete $ENV{INITDB_TEMPLATE};
+
 my $cluster = ShardCluster->new(
 	shards => 2,
 	relay => 1,
