@@ -4,10 +4,10 @@
  *	  ON CONFLICT with a conflict target, past a planner that looks for a
  *	  unique index here.
  *
- * The planner is shown ON CONFLICT DO NOTHING without a target, for which it
- * needs no index.  SET and WHERE stay where they are: the planner processes
- * them whatever the action is, and nobody else minds them.  The target, which
- * it would drop, goes through as junk entries at the end of SET.
+ * The planner is shown ON CONFLICT DO UPDATE without a target, for which it
+ * needs no index.  SET and WHERE stay where they are, and are processed as
+ * usual.  The target, which it would drop, goes through as junk entries at the
+ * end of SET, also where the action is to do nothing.
  *
  * Afterwards the action is again what the user said, so that EXPLAIN shows it
  * and statement triggers fire.  Core does nothing else about it for a row of
@@ -131,7 +131,10 @@ make_junk(Node *expr, const char *name)
 	return makeTargetEntry((Expr *) expr, 0, pstrdup(name), true);
 }
 
-/* Leaves of the clause what can be planned. */
+/*
+ * Leaves of the clause what can be planned.  SET is processed in every version
+ * where the action is to update.
+ */
 static void
 hide_clause(OnConflictExpr *clause)
 {
@@ -145,7 +148,7 @@ hide_clause(OnConflictExpr *clause)
 		clause->onConflictSet = lappend(clause->onConflictSet,
 										make_junk(clause->arbiterWhere,
 												  TARGET_WHERE));
-	clause->action = ONCONFLICT_NOTHING;
+	clause->action = ONCONFLICT_UPDATE;
 	clause->arbiterElems = NIL;
 	clause->arbiterWhere = NULL;
 }
