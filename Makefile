@@ -105,6 +105,11 @@ mutants:
 unit:
 	@tools/run-unit
 
+## valgrind: the same under valgrind
+valgrind:
+	@tools/install-deps build analyze
+	@tools/run-unit --valgrind
+
 ## test-all-versions: every test on PostgreSQL 15, 17, 18 and 19 (as root)
 test-all-versions:
 	@tools/install-deps build test
@@ -163,6 +168,6 @@ hooks:
 	@install -m 755 tools/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
 	@install -m 755 tools/commit-msg "$$(git rev-parse --git-path hooks)/commit-msg"
 
-.PHONY: help quickstart quickstart-stop test peer-suite faults soak mutants unit \
+.PHONY: help quickstart quickstart-stop test peer-suite faults soak mutants unit valgrind \
 	test-all-versions lint checkver indent analyze sanitize coverage dist \
 	bench bench-quick hooks
