@@ -108,6 +108,15 @@ struct FdwRelInfo
 	bool		was_grouping_tried;
 
 	/*
+	 * Of a table: what it has of the equivalence class that was asked for
+	 * last.  Not valid in a copy, which is no sort_owner.
+	 */
+	const FdwRelInfo *sort_owner;
+	const EquivalenceClass *sort_class;
+	int			sort_class_size;
+	List	   *sort_members;
+
+	/*
 	 * Set by GetForeignPlan for PlanDirectModify: the conditions, bare
 	 * expressions, that the remote query of the chosen plan checks.
 	 */

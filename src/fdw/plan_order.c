@@ -111,21 +111,54 @@ is_sort_member(PlannerInfo *root, const FdwRelInfo *info,
 	return is_sort_expr(root, info, (Node *) member->em_expr);
 }
 
+static List *
+find_sort_members(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *class)
+{
+	List	   *members = NIL;
+	ListCell   *cell;
+
+	foreach(cell, compat_ec_members(class, rel->relids))
+	{
+		if (is_sort_member(root, rel->fdw_private, lfirst(cell)))
+			members = lappend(members, lfirst(cell));
+	}
+	return members;
+}
+
+/*
+ * The class has members for each of many partitions, and each of these asks
+ * for its own more than once.
+ */
+static List *
+sort_members(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *class)
+{
+	FdwRelInfo *info = rel->fdw_private;
+	int			size = list_length(class->ec_members);
+
+	if (info->outer != NULL || info->has_tlist)
+		return find_sort_members(root, rel, class);
+	if (info->sort_owner != info || info->sort_class != class ||
+		info->sort_class_size != size)
+	{
+		info->sort_members = find_sort_members(root, rel, class);
+		info->sort_owner = info;
+		info->sort_class = class;
+		info->sort_class_size = size;
+	}
+	return info->sort_members;
+}
+
 static bool
 find_sort_key(PlannerInfo *root, RelOptInfo *rel, PathKey *pathkey,
 			  RemoteSortKey *key)
 {
 	const FdwRelInfo *info = rel->fdw_private;
-	List	   *members = NIL;
+	List	   *members;
 	ListCell   *cell;
 
 	if (pathkey->pk_eclass->ec_has_volatile)
 		return false;
-	foreach(cell, compat_ec_members(pathkey->pk_eclass, rel->relids))
-	{
-		if (is_sort_member(root, info, lfirst(cell)))
-			members = lappend(members, lfirst(cell));
-	}
+	members = sort_members(root, rel, pathkey->pk_eclass);
 
 	/* columns that are equal in the tables are not after grouping sets */
 	if (info->grouping_sets != NIL && list_length(members) > 1)
