@@ -91,15 +91,25 @@ is_for_shards(const RangeTblEntry *target)
 
 /* ---- before planning ---- */
 
-/* Row-level security would have to look at the row that is in the way. */
+/*
+ * Row-level security, and in newer minor releases a view that selects rows,
+ * would have to look at the row that is in the way.
+ */
 static void
-check_row_security(const Query *query)
+check_checks(const Query *query)
 {
 	ListCell   *cell;
 
 	foreach(cell, query->withCheckOptions)
 	{
-		if (lfirst_node(WithCheckOption, cell)->kind != WCO_VIEW_CHECK)
+		WCOKind		kind = lfirst_node(WithCheckOption, cell)->kind;
+
+		if (kind > WCO_RLS_MERGE_DELETE_CHECK)
+			ereport(ERROR,
+					errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("ON CONFLICT DO UPDATE is not supported on tables on shards through a view with a condition"),
+					errhint("Insert into the table of the view."));
+		if (kind != WCO_VIEW_CHECK)
 			ereport(ERROR,
 					errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("ON CONFLICT DO UPDATE is not supported on tables on shards with row-level security"));
@@ -118,7 +128,7 @@ wants_old_row(Node *node, void *arg)
 static void
 check_update(const Query *query)
 {
-	check_row_security(query);
+	check_checks(query);
 	if (wants_old_row((Node *) query->returningList, NULL))
 		ereport(ERROR,
 				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
