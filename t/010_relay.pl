@@ -228,6 +228,9 @@ is(rows(), $before + 50_007, 'COPY went through');
 $session = through('a');
 my $pid = $session->pid;
 $session->send('SELECT pg_sleep(60)');
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid"
+	  . " AND wait_event = 'PgSleep'");
 $session->cancel;
 is($session->finish(10)->sqlstate, '57014', 'cancel requests pass');
 $rule = $relay->rule(on => 'cancel', action => 'blackhole');
