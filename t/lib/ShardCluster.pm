@@ -658,7 +658,7 @@ sub wait_until
 	until ($value = $condition->())
 	{
 		return $value if time() > $deadline;
-		usleep(20_000);
+		usleep(20_000);    # between two looks at the condition
 	}
 	return $value;
 }

@@ -65,6 +65,7 @@ HOST:PORT.
 sub new
 {
 	my ($class, %targets) = @_;
+	# the X are for File::Temp to fill in
 	my $dir = File::Temp->newdir('shard_relay.XXXXXX', TMPDIR => 1);
 	my $path = "$dir/control";
 	my $program = abs_path(__FILE__);
@@ -82,7 +83,7 @@ sub new
 	until ($self->{control} = IO::Socket::UNIX->new(Peer => $path))
 	{
 		croak "the relay did not start" if $tries++ > 3000;
-		usleep(10_000);
+		usleep(10_000);    # between two looks for the socket
 	}
 	$self->{ports} = $self->_command('ports')->{ports};
 	return $self;

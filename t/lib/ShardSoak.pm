@@ -176,7 +176,7 @@ sub _connect
 		application_name => 'soak');
 	if ($session->{error})
 	{
-		usleep(50_000);
+		usleep(50_000);    # between two attempts to connect
 		return 0;
 	}
 	$self->{session} = $session;
@@ -512,7 +512,7 @@ sub watch
 	do
 	{
 		$self->_look($_) foreach 0 .. $self->{cluster}->nshards - 1;
-		usleep(100_000);
+		usleep(100_000);    # between two looks at the shards
 	} while (time() < $end);
 	return;
 }
