@@ -25,6 +25,16 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+CREATE FUNCTION remote_plan(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  plan text := '';
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+    plan := plan || line || E'\n';
+  END LOOP;
+  RETURN plan;
+END $$;
 -- nothing is known of the columns
 SELECT remote_sql('SELECT * FROM kp WHERE id = 42');
 ANALYZE kp;
@@ -87,6 +97,35 @@ UPDATE kp SET status = 'seen' WHERE id = 42;
 SELECT remote_sql('DELETE FROM kp WHERE id = 43');
 DELETE FROM kp WHERE id = 43 RETURNING id, name;
 SELECT id, status FROM kp WHERE id BETWEEN 41 AND 44 ORDER BY id;
+-- new values: constants go as parameters, but for NULL and booleans
+CREATE FUNCTION remote_set(query text) RETURNS text LANGUAGE sql AS $$
+  SELECT regexp_replace(query_plan, '.* SET (.*) WHERE.*', '\1')
+  FROM regexp_split_to_table(remote_plan(query), '\n') query_plan
+  WHERE query_plan ~ 'Remote SQL:' $$;
+SELECT remote_set('UPDATE kp SET plain = plain * 2 + 5, price = 1.5,
+  small = NULL, born = ''2024-02-29'' WHERE id = 42');
+SELECT remote_set($$UPDATE kp SET plain = plain + 5, code = name || 'x',
+  tag = upper('y'||tag) WHERE id = 42$$);
+SELECT remote_set($$UPDATE kp SET price = extract(day FROM born) + 1,
+  plain = CASE WHEN small > 3 THEN 1 ELSE 2 END,
+  name = (small > 3 AND true)::text WHERE id = 42$$);
+SET datestyle = 'German, DMY';
+SET extra_float_digits = -5;
+UPDATE kp SET plain = plain * 2 + 5, price = 1.5, small = NULL,
+  born = '2024-02-29', name = 'it''s \', code = 'c', tag = tag || '?'
+  WHERE id = 42;
+RESET datestyle;
+RESET extra_float_digits;
+UPDATE kp SET price = extract(day FROM born) + 1,
+  plain = CASE WHEN small > 3 THEN 1 ELSE 2 END WHERE id = 41;
+SELECT id, small, plain, price, name, code, tag, born FROM kp
+  WHERE id IN (41, 42) ORDER BY id;
+UPDATE kp SET code = 'too long for this column of the shard' WHERE id = 42;
+UPDATE kp SET feeling = 'sad' WHERE id = 42;
+UPDATE kp SET feeling = 'said' WHERE id = 42;
+SELECT id FROM kp WHERE feeling = 'sad';
+UPDATE kp SET feeling = NULL WHERE id = 42;
+SELECT id FROM kp WHERE feeling IS NULL;
 -- a column of another type there
 UPDATE s0.kp SET feeling = 'sad';
 ALTER TABLE s0.kp ALTER feeling TYPE text;

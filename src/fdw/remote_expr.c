@@ -295,6 +295,21 @@ is_plain_column(Node *node)
 	return IsA(node, Var);
 }
 
+/* The constant as a literal without a type. */
+static Node *
+without_type(const Const *constant)
+{
+	Oid			output;
+	bool		is_varlena;
+	char	   *text;
+
+	getTypeOutputInfo(constant->consttype, &output, &is_varlena);
+	text = OidOutputFunctionCall(output, constant->constvalue);
+
+	return (Node *) makeConst(UNKNOWNOID, -1, InvalidOid, -2,
+							  CStringGetDatum(text), false, false);
+}
+
 /*
  * The constant as a literal without a type, if it is one that the parser
  * gives the wanted type when it stands beside a column of the column's type.
@@ -303,18 +318,12 @@ static Node *
 untyped_literal(Node *node, Oid wanted, Oid column_type)
 {
 	Const	   *constant = (Const *) node;
-	Oid			output;
-	bool		is_varlena;
 
 	if (!IsA(node, Const) || constant->constisnull ||
 		constant->consttype != wanted || type_is_rowtype(column_type) ||
 		wanted == INT4OID || wanted == BOOLOID)
 		return node;
-	getTypeOutputInfo(wanted, &output, &is_varlena);
-	return (Node *) makeConst(UNKNOWNOID, -1, InvalidOid, -2,
-							  CStringGetDatum(OidOutputFunctionCall(output,
-																	constant->constvalue)),
-							  false, false);
+	return without_type(constant);
 }
 
 static void
@@ -487,8 +496,6 @@ static Node *
 key_to_send(const KeyClause *key)
 {
 	Const	   *value = key->value;
-	Oid			output;
-	bool		is_varlena;
 
 	switch (value->consttype)
 	{
@@ -508,11 +515,7 @@ key_to_send(const KeyClause *key)
 	}
 	if (exprType(key->column) != value->consttype)
 		return NULL;
-	getTypeOutputInfo(value->consttype, &output, &is_varlena);
-	return (Node *) makeConst(UNKNOWNOID, -1, InvalidOid, -2,
-							  CStringGetDatum(OidOutputFunctionCall(output,
-																	value->constvalue)),
-							  false, false);
+	return without_type(value);
 }
 
 /* A condition in WHERE. */
@@ -540,6 +543,65 @@ rewrite_cond(Node *clause, Rewrite *rewrite)
 	result->args = key.is_column_first ? list_make2(column, sent) :
 		list_make2(sent, column);
 	return (Node *) result;
+}
+
+/* ---- values to be assigned ---- */
+
+/*
+ * NULL has no type of its own in the text, and there are two booleans only.
+ */
+static bool
+is_constant_to_send(Node *node)
+{
+	return IsA(node, Const) && !((Const *) node)->constisnull &&
+		((Const *) node)->consttype != BOOLOID &&
+		((Const *) node)->consttype != UNKNOWNOID;
+}
+
+/*
+ * Constants below anything but an operator stay: there are functions that are
+ * printed in a syntax of their own, with a constant in it.
+ */
+static Node *
+rewrite_value(Node *node, Rewrite *rewrite)
+{
+	OpExpr	   *result;
+	ListCell   *arg;
+
+	if (is_constant_to_send(node))
+		return make_parameter(node, rewrite);
+	if (!IsA(node, OpExpr) ||
+		shippable_expr_is_computed_here(node, rewrite->context->scope,
+										rewrite->is_conditional))
+		return rewrite_node(node, rewrite);
+	result = makeNode(OpExpr);
+	*result = *(OpExpr *) node;
+	result->args = NIL;
+	foreach(arg, ((OpExpr *) node)->args)
+		result->args = lappend(result->args,
+							   rewrite_value(lfirst(arg), rewrite));
+	force_input_collation(result->args, result->inputcollid);
+	return (Node *) result;
+}
+
+/*
+ * A text by itself, or NULL, goes without type, as a literal would stand
+ * there: it gets the one of the remote column, which may be an enum.
+ */
+static Node *
+rewrite_new_value(Node *node, Rewrite *rewrite)
+{
+	Const	   *text = (Const *) node;
+	Node	   *sent;
+
+	if (rewrite->context->is_estimate || !IsA(node, Const) ||
+		(text->consttype != TEXTOID && text->consttype != VARCHAROID))
+		return rewrite_value(node, rewrite);
+	sent = text->constisnull ?
+				(Node *) makeNullConst(UNKNOWNOID, -1, InvalidOid) :
+				without_type(text);
+
+	return make_param(sent, rewrite->context);
 }
 
 /* ---- printing ---- */
@@ -665,6 +727,19 @@ remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 
 	begin_rewrite(&rewrite, context);
 	text = find_or_print_expr(&rewrite, rewrite_node(expr, &rewrite));
+
+	appendStringInfoString(buf, text);
+}
+
+void
+remote_expr_append_value(StringInfo buf, RemoteExprContext *context,
+						 Node *expr)
+{
+	Rewrite		rewrite;
+	char	   *text;
+
+	begin_rewrite(&rewrite, context);
+	text = find_or_print_expr(&rewrite, rewrite_new_value(expr, &rewrite));
 
 	appendStringInfoString(buf, text);
 }

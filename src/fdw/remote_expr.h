@@ -74,6 +74,13 @@ extern void remote_expr_append(StringInfo buf, RemoteExprContext *context,
 							   Node *expr);
 
 /*
+ * The same for a value to be assigned.  Its constants become parameters: no
+ * plan depends on them, and the text is the same whatever they are.
+ */
+extern void remote_expr_append_value(StringInfo buf,
+									 RemoteExprContext *context, Node *expr);
+
+/*
  * The same for the conditions of a WHERE, of which there is at least one.
  * Keys that they look for become parameters, see plan_key.h.
  */

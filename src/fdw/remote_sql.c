@@ -170,7 +170,7 @@ append_assignments(StringInfo buf, RemoteExprContext *context,
 		appendStringInfoString(buf, separator);
 		remote_sql_column(buf, RelationGetRelid(direct->rel), lfirst_int(attr));
 		appendStringInfoString(buf, " = ");
-		remote_expr_append(buf, context, lfirst(target));
+		remote_expr_append_value(buf, context, lfirst(target));
 		separator = ", ";
 	}
 }
