@@ -65,16 +65,15 @@ status_of_gid(const Gid *gid)
 
 /*
  * What the status of the xid says, on a shard that has or has not run without
- * a crash since.
+ * a crash since.  After one the xid may have been handed out again; whose it
+ * is shows when it has ended.
  */
 static const char *
 interpret_status(const char *status, bool is_same_run)
 {
-	if (strcmp(status, "aborted") == 0)
-		return "aborted";
-	if (is_same_run)
-		return strcmp(status, "committed") == 0 ? "committed" : "in progress";
-	return strcmp(status, "committed") == 0 ? "unknown" : "aborted";
+	if (strcmp(status, "committed") == 0)
+		return is_same_run ? "committed" : "unknown";
+	return strcmp(status, "aborted") == 0 ? "aborted" : "in progress";
 }
 
 /*

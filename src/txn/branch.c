@@ -32,54 +32,19 @@
 #include "utils/timestamp.h"
 
 #include "base/settings.h"
-#include "txn/branch.h"
+#include "txn/branch_internal.h"
 
 /* time in which an abandoned statement may come to its end by itself */
 #define DRAIN_MS 10
 
-/* asked with every statement, see BranchFactsFromShard */
+/*
+ * Asked with every statement, see BranchFactsFromShard.  Where each
+ * transaction may get another session, what else there is to know has to be
+ * asked with it.
+ */
 #define PROBE_SQL \
-	"SELECT pg_catalog.pg_current_xact_id_if_assigned()," \
-	" pg_catalog.current_setting('max_prepared_transactions'), " \
-	ONE_PHASE_START_TIME_SQL
-
-/* nest levels told apart when counting cursors; deeper ones share the last */
-#define CURSOR_LEVELS 32
-
-/* What observers of statements about a savepoint have to know. */
-typedef struct LevelRef
-{
-	TxnBranch  *branch;
-	int			level;
-} LevelRef;
-
-struct TxnBranch
-{
-	RemoteConn *conn;
-	BranchState state;
-	int			begin_level;	/* local nest level that began it */
-	int			depth;			/* nesting of the shard's transaction when all
-								 * that is queued is done; 0: none */
-	int			depth_done;		/* nesting as far as the shard has said */
-	int			read_only_level;	/* level at which it became READ ONLY on
-									 * the shard; 0: it is READ WRITE */
-	bool		may_write;		/* a statement may have written or locked */
-	bool		is_snapshot;	/* REPEATABLE READ for one statement */
-	uint64		statement;		/* the one that has the snapshot */
-	int			cursors[CURSOR_LEVELS]; /* open ones, by nest level */
-	LevelRef  **level_refs;		/* by nest level, made when needed */
-	int			max_level_refs;
-	BranchFactsFromShard facts;
-	RemoteRequest *probe;		/* the last one queued, or NULL */
-	bool		is_unprobed;	/* the probe of a statement got no answer, or
-								 * it has none */
-	RemoteRequest *restartable; /* the last statement of the block, if the
-								 * block can be begun anew for it; else NULL */
-	BranchUse	restart_use;
-	RemoteRequest *end_request;
-	char		gid[GID_MAX_LENGTH + 1];
-	RemoteConnStats stats_at_start;
-};
+	"SELECT pg_catalog.pg_current_xact_id_if_assigned()"
+#define PROBE_POOLED_SQL PROBE_SQL ", " SHARD_SESSION_SQL
 
 static BranchFlushPutOff flush_put_off = NULL;
 
@@ -92,7 +57,7 @@ branch_create(RemoteConn *conn)
 	branch->conn = conn;
 	branch->state = BRANCH_IDLE;
 	branch->begin_level = GetCurrentTransactionNestLevel();
-	branch->facts.max_prepared = -1;
+	branch->facts.session.max_prepared = -1;
 	branch->stats_at_start = *remote_conn_stats(conn);
 	return branch;
 }
@@ -211,9 +176,10 @@ observe_probe(RemoteRequest *request, void *arg)
 		return;
 	if (!remote_result_is_null(result, 0, 0))
 		branch->facts.xid = strtou64(remote_result_value(result, 0, 0), NULL, 10);
-	branch->facts.max_prepared = atoi(remote_result_value(result, 0, 1));
-	branch->facts.postmaster_start =
-		strtou64(remote_result_value(result, 0, 2), NULL, 10);
+	branch->facts.session =
+		shard_session_parse(remote_result_nfields(result) > 1 ?
+							remote_result_value(result, 0, 1) :
+							remote_conn_setup_answer(branch->conn));
 }
 
 /* ---- queueing ---- */
@@ -294,7 +260,9 @@ queue_probe(TxnBranch *branch)
 		return;
 	if (branch->probe)
 		remote_request_release(branch->probe);
-	query.sql = PROBE_SQL;
+	query.sql =
+		remote_conn_pooling(branch->conn) == REMOTE_POOLING_TRANSACTION ?
+		PROBE_POOLED_SQL : PROBE_SQL;
 	query.is_reusable = true;
 	branch->probe = remote_request_queue(branch->conn, &query, 0);
 	remote_request_set_observer(branch->probe, observe_probe, branch);
@@ -788,129 +756,6 @@ branch_has_begun(const TxnBranch *branch)
 	if (!remote_conn_is_quiet(branch->conn))
 		return true;
 	return branch->depth_done > 0 && remote_conn_is_in_block(branch->conn);
-}
-
-RemoteRequest *
-branch_end_request(const TxnBranch *branch)
-{
-	return branch->end_request;
-}
-
-const char *
-branch_gid(const TxnBranch *branch)
-{
-	return branch->gid;
-}
-
-/* ---- the end ---- */
-
-static RemoteRequest *
-queue_end(TxnBranch *branch, const char *sql)
-{
-	if (branch->end_request)
-		remote_request_release(branch->end_request);
-	branch->end_request = remote_request_queue_sql(branch->conn, sql, 0);
-	remote_request_queue_sync(branch->conn);
-	return branch->end_request;
-}
-
-RemoteRequest *
-branch_start_prepare(TxnBranch *branch, const Gid *gid)
-{
-	char		sql[GID_MAX_LENGTH + 64];
-
-	gid_format(gid, branch->gid);
-	snprintf(sql, sizeof(sql), "PREPARE TRANSACTION '%s'", branch->gid);
-	branch->state = BRANCH_PREPARING;
-	return queue_end(branch, sql);
-}
-
-RemoteRequest *
-branch_start_commit(TxnBranch *branch)
-{
-	branch->state = BRANCH_COMMITTING;
-	return queue_end(branch, "COMMIT");
-}
-
-RemoteRequest *
-branch_start_rollback(TxnBranch *branch)
-{
-	return queue_end(branch, "ROLLBACK");
-}
-
-RemoteRequest *
-branch_start_commit_prepared(TxnBranch *branch)
-{
-	char		sql[GID_MAX_LENGTH + 64];
-
-	snprintf(sql, sizeof(sql), "COMMIT PREPARED '%s'", branch->gid);
-	return queue_end(branch, sql);
-}
-
-RemoteRequest *
-branch_start_rollback_prepared(TxnBranch *branch)
-{
-	char		sql[GID_MAX_LENGTH + 64];
-
-	snprintf(sql, sizeof(sql), "ROLLBACK PREPARED '%s'", branch->gid);
-	return queue_end(branch, sql);
-}
-
-/*
- * Success is the tag, not the absence of an error: in an aborted block both
- * COMMIT and PREPARE TRANSACTION succeed with the tag ROLLBACK.
- */
-static bool
-has_done(const TxnBranch *branch, const char *tag)
-{
-	return branch->end_request &&
-		remote_request_state(branch->end_request) == REMOTE_REQUEST_DONE &&
-		strcmp(remote_result_tag(remote_request_result(branch->end_request)),
-			   tag) == 0;
-}
-
-/*
- * A request to cancel that meets COMMIT or PREPARE TRANSACTION before it is
- * carried out leaves a failed block behind; any other answer is its end.
- */
-static void
-note_failed_end(TxnBranch *branch)
-{
-	if (remote_request_state(branch->end_request) == REMOTE_REQUEST_DONE)
-		branch->state = BRANCH_ENDED;
-	else if (remote_request_state(branch->end_request) != REMOTE_REQUEST_LOST)
-		branch->state = BRANCH_BROKEN;
-}
-
-void
-branch_note_answer_noerror(TxnBranch *branch)
-{
-	if (branch->end_request == NULL ||
-		!remote_request_is_final(branch->end_request))
-		return;
-	switch (branch->state)
-	{
-		case BRANCH_PREPARING:
-			if (has_done(branch, "PREPARE TRANSACTION"))
-				branch->state = BRANCH_PREPARED;
-			else
-				note_failed_end(branch);
-			break;
-		case BRANCH_COMMITTING:
-			note_failed_end(branch);
-			break;
-		case BRANCH_PREPARED:
-			if (has_done(branch, "COMMIT PREPARED") ||
-				has_done(branch, "ROLLBACK PREPARED"))
-				branch->state = BRANCH_ENDED;
-			break;
-		case BRANCH_IDLE:
-		case BRANCH_OPEN:
-		case BRANCH_BROKEN:
-		case BRANCH_LOST:
-		case BRANCH_ENDED:
-			break;
-	}
 }
 
 /* ---- savepoints ---- */

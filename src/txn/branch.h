@@ -24,6 +24,7 @@
 #include "remote/remote_conn.h"
 #include "remote/remote_request.h"
 #include "txn/gid.h"
+#include "txn/shard_session.h"
 
 typedef struct TxnBranch TxnBranch;
 
@@ -61,9 +62,7 @@ typedef enum BranchUse
 typedef struct BranchFactsFromShard
 {
 	uint64		xid;			/* 0: nothing written so far */
-	int			max_prepared;	/* its max_prepared_transactions; -1: not
-								 * asked yet */
-	uint64		postmaster_start;	/* of the shard, microseconds since 1970 */
+	ShardSession session;		/* all unknown until the first answer */
 } BranchFactsFromShard;
 
 /* ---- for statements ---- */

@@ -318,8 +318,8 @@ report_unknown_outcome(TxnBranch *branch)
 	token.server = remote_conn_serverid(conn);
 	token.user = remote_conn_userid(conn);
 	token.remote_xid = facts->xid;
-	token.start_time = facts->postmaster_start;
-	token.system = shard_history_parse(remote_conn_setup_answer(conn)).system;
+	token.start_time = facts->session.start_time;
+	token.system = facts->session.history.system;
 	one_phase_token_format(&token, text);
 	ereport(ERROR,
 			errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -412,7 +412,7 @@ check_prepare_possible(void)
 	{
 		TxnBranch  *branch = current.branches[position];
 
-		if (is_writer(branch) && branch_facts(branch)->max_prepared == 0)
+		if (is_writer(branch) && branch_facts(branch)->session.max_prepared == 0)
 			ereport(ERROR,
 					errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("server \"%s\" cannot take part in a transaction across servers",
@@ -517,8 +517,7 @@ write_log(void)
 		participant->userid = remote_conn_userid(branch_conn(branch));
 		participant->branch = position;
 		participant->remote_xid = branch_facts(branch)->xid;
-		participant->history =
-			shard_history_parse(remote_conn_setup_answer(branch_conn(branch)));
+		participant->history = branch_facts(branch)->session.history;
 	}
 	commit_log_insert(&entry);
 	current.is_log_written = true;

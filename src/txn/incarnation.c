@@ -24,7 +24,7 @@
 #include "txn/commit_log.h"
 #include "txn/gid.h"
 #include "txn/incarnation.h"
-#include "txn/shard_history.h"
+#include "txn/shard_session.h"
 
 /* microseconds between 1970 and the server's epoch */
 #define EPOCH_DIFFERENCE \
@@ -72,15 +72,15 @@ incarnation_adopt_sql(uint64 identity, uint64 incarnation)
 const char *
 incarnation_hold_sql(RemotePooling pooling)
 {
-	static char sql[512];
+	static char sql[1024];
 	static uint64 identity;
 
 	if (pooling == REMOTE_POOLING_TRANSACTION)
-		return "SELECT " SHARD_HISTORY_SQL;
+		return "SELECT " SHARD_SESSION_SQL;
 	if (sql[0] == '\0' || identity != commit_log_identity())
 	{
 		identity = commit_log_identity();
-		snprintf(sql, sizeof(sql), "SELECT " SHARD_HISTORY_SQL
+		snprintf(sql, sizeof(sql), "SELECT " SHARD_SESSION_SQL
 				 ", pg_catalog.pg_advisory_lock_shared(" INT64_FORMAT ")",
 				 lock_key(identity, incarnation_own()));
 	}

@@ -28,7 +28,7 @@ extern uint64 incarnation_own(void);
 
 /*
  * The statement that takes the lock in share mode, for
- * remote_conn_set_setup(), and answers with SHARD_HISTORY_SQL; valid until
+ * remote_conn_set_setup(), and answers with SHARD_SESSION_SQL; valid until
  * the next call.  Raises where the extension is not installed.  Where a pooler
  * leaves us no session to hold a lock it only answers.
  */

@@ -42,6 +42,7 @@
 #include "txn/recovery_presence.h"
 #include "txn/recovery_questions.h"
 #include "txn/recovery_shard.h"
+#include "txn/shard_session.h"
 #include "txn/sync_rep.h"
 
 /* branches finished in one pass */
@@ -563,7 +564,8 @@ must_await_standby(const RecoveryShard *shard)
 static void
 note_histories(RecoveryShard *shard)
 {
-	ShardHistory now = shard_history_parse(remote_conn_setup_answer(shard->main));
+	ShardHistory now =
+	shard_session_parse(remote_conn_setup_answer(shard->main)).history;
 	ListCell   *cell;
 
 	foreach(cell, shard->tasks)
