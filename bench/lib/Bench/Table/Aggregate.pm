@@ -12,6 +12,9 @@ Bench::Table::Aggregate - aggregates and the first ten of many rows
 Four shards with a million rows each, a server of its own for each shard.
 "Rows shipped" are those that EXPLAIN ANALYZE sees come from foreign scans.
 
+"The shards alone" is the same query on each shard's own rows, sent to all of
+them at once and awaited: no coordinator can be faster.
+
 =cut
 
 package Bench::Table::Aggregate;
@@ -23,6 +26,7 @@ use Bench::Numbers qw(median spread ratio);
 use Bench::Psql;
 use Bench::Servers;
 use Carp;
+use Time::HiRes qw(time);
 
 use constant { NSHARDS => 4, NGROUPS => 10 };
 
@@ -53,6 +57,7 @@ my @queries = (
 
 my %title = (
 	ours => 'shard_fdw',
+	shards => 'the shards alone',
 	best => 'postgres_fdw',
 	all => 'postgres_fdw, all rows shipped');
 
@@ -66,7 +71,12 @@ sub measure
 	}, $class;
 
 	$self->_create;
+	$self->{shards} = [
+		map { $self->{servers}->cluster->shard_session($_) }
+		  0 .. NSHARDS - 1
+	];
 	$self->_measure_query($_) foreach @queries;
+	$_->close foreach @{ $self->{shards} };
 	$self->{servers}->stop;
 	$result->table(
 		"Aggregates over $self->{rows} rows on 4 shards",
@@ -119,11 +129,28 @@ sub _shipped
 	return $rows;
 }
 
+sub _time_shards
+{
+	my ($self, $query) = @_;
+	my $start = time;
+	foreach my $n (0 .. NSHARDS - 1)
+	{
+		$self->{shards}[$n]->send($query->{sql} =~ s/FROM t\b/FROM t_$n/r);
+	}
+	foreach my $session (@{ $self->{shards} })
+	{
+		my $answer = $session->finish;
+		croak $answer->describe unless $answer->is_ok;
+	}
+	return 1000 * (time - $start);
+}
+
 sub _time
 {
 	my ($self, $way, $query) = @_;
 	my $servers = $self->{servers};
 
+	return $self->_time_shards($query) if $way eq 'shards';
 	return Bench::Psql::timed(
 		$servers->cluster->coordinator,
 		before => 'SELECT k FROM t LIMIT 1',
@@ -157,13 +184,13 @@ sub _measure_query
 	my @ways = ('ours', 'best', $query->{all} ? 'all' : ());
 
 	$self->_check_answers($query, @ways);
-	my $sample = $self->{run}->measure(\@ways, $self->{run}->pick(3, 1),
+	my $sample = $self->{run}->measure([ 'shards', @ways ], $self->{run}->pick(3, 1),
 		sub { $self->_time($_[0], $query) });
 	my %shipped = map {
 		$_ => $self->_shipped($_, $_ eq 'all' ? $query->{all} : $query->{sql})
 	} @ways;
 
-	foreach my $way (@ways)
+	foreach my $way ('shards', @ways)
 	{
 		push @{ $self->{table} },
 		  [
@@ -173,7 +200,7 @@ sub _measure_query
 			sprintf('%.1f',
 				ratio(median(@{ $sample->{$way} }),
 					median(@{ $sample->{ours} }))),
-			$shipped{$way}
+			$shipped{$way} // ''
 		  ];
 	}
 	$self->_target($query, $sample, \%shipped);
@@ -183,7 +210,7 @@ sub _measure_query
 		join(
 			', ',
 			map { sprintf('%s %.0f ms', $title{$_}, median(@{ $sample->{$_} })) }
-			  @ways));
+			  'shards', @ways));
 	return;
 }
 
