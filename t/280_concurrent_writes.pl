@@ -1,0 +1,249 @@
+
+# Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+
+# Two transactions that write the same rows, at once: through shard_fdw the
+# second one waits for the first, and then does, answers and leaves what it does
+# with the same partitions on the coordinator.  Each case runs on both.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use PostgreSQL::Test::Utils;
+use ShardCluster;
+use Test::More;
+
+my $cluster = ShardCluster->new(shards => 2);
+my $columns = 'id int PRIMARY KEY, grp int, v int, note text';
+my $rows =
+  "SELECT i, i % 3, 10 * i, 'note ' || i FROM generate_series(1, 12) i";
+
+# Partitions by range of id: up to 6, and above.
+sub create_tables
+{
+	$cluster->sql('CREATE TABLE local_side (id int, extra int)');
+	$cluster->sql('INSERT INTO local_side SELECT i, 100 FROM generate_series(1, 12, 2) i');
+	$cluster->sql(<<~'SQL');
+		CREATE FUNCTION is_zero(int) RETURNS boolean LANGUAGE plpgsql
+		AS 'BEGIN RETURN $1 = 0; END'
+		SQL
+	foreach my $schema ('here', 'there')
+	{
+		my $key = $schema eq 'here' ? $columns : $columns =~ s/ PRIMARY KEY//r;
+		$cluster->sql("CREATE SCHEMA $schema");
+		$cluster->sql("CREATE TABLE $schema.t ($key) PARTITION BY RANGE (id)");
+	}
+	foreach my $n (0, 1)
+	{
+		my ($from, $to) = $n == 0 ? ('MINVALUE', 7) : (7, 'MAXVALUE');
+		$cluster->shard_sql($n, "CREATE TABLE t ($columns)");
+		$cluster->sql("CREATE TABLE here.t_$n PARTITION OF here.t"
+			  . " FOR VALUES FROM ($from) TO ($to)");
+		$cluster->sql("CREATE FOREIGN TABLE there.t_$n PARTITION OF there.t"
+			  . " FOR VALUES FROM ($from) TO ($to)"
+			  . " SERVER shard_$n OPTIONS (schema_name 'public', table_name 't')");
+	}
+	return;
+}
+
+sub fill
+{
+	my ($schema) = @_;
+	$cluster->sql("DELETE FROM $schema.t");
+	$cluster->sql("INSERT INTO $schema.t $rows");
+	return;
+}
+
+# Does a session wait for a lock of the transaction that is first?
+sub is_waiting
+{
+	my ($schema) = @_;
+	my $sql = 'SELECT count(*) FROM pg_stat_activity'
+	  . " WHERE wait_event_type = 'Lock' AND wait_event <> 'advisory'";
+
+	return $cluster->sql($sql) > 0 if $schema eq 'here';
+	return $cluster->shard_sql(0, $sql) + $cluster->shard_sql(1, $sql) > 0;
+}
+
+sub told
+{
+	my ($answer) = @_;
+	return $answer->sqlstate unless $answer->is_ok;
+	return join("\n", sort { $a cmp $b } split(/\n/, $answer->text // ''));
+}
+
+# What the case gives in a schema, as one text.
+sub run_case
+{
+	my ($case, $schema) = @_;
+	my @told;
+
+	fill($schema);
+	my ($first, $second) = map {
+		my $session = $cluster->session;
+		$session->safe("SET search_path = $schema, public");
+		$session
+	} 1, 2;
+	$first->safe('BEGIN');
+	$second->safe("BEGIN ISOLATION LEVEL $case->{level}");
+	$second->safe($_) foreach @{ $case->{before} // [] };
+	$first->safe($case->{first});
+	$second->send($case->{second});
+	$cluster->wait_until(
+		sub { is_waiting($schema) || $second->is_done(0) }, 10);
+	push @told, $second->is_done(0) ? 'did not wait' : 'waited';
+	$first->safe($case->{end});
+	push @told, told($second->finish(10));
+	push @told, told($second->query('COMMIT'));
+	push @told,
+	  $cluster->sql("SELECT string_agg(t::text, ' ' ORDER BY id) FROM $schema.t t");
+	$_->close foreach $first, $second;
+	return join("\n", @told);
+}
+
+sub same_ok
+{
+	my ($name, %case) = @_;
+
+	$case{level} //= 'READ COMMITTED';
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		my $here = run_case({ %case, end => $end }, 'here');
+		my $there = run_case({ %case, end => $end }, 'there');
+
+		is($there, $here, "$name, $end");
+		diag "no wait in '$name'"
+		  if $case{waits} // 1 and $there !~ /^waited/;
+	}
+	return;
+}
+
+create_tables();
+
+# ---- the same row, by key -------------------------------------------------------
+
+my $add = 'UPDATE t SET v = v + 1 WHERE id = 2';
+
+same_ok('two UPDATEs', first => $add,
+	second => 'UPDATE t SET v = v * 2 WHERE id = 2 RETURNING id, v');
+same_ok('UPDATE after DELETE', first => 'DELETE FROM t WHERE id = 2',
+	second => "$add RETURNING *");
+same_ok('DELETE after UPDATE', first => $add,
+	second => 'DELETE FROM t WHERE id = 2 RETURNING *');
+same_ok('UPDATE of what no longer matches',
+	first => 'UPDATE t SET grp = 9 WHERE id = 2',
+	second => 'UPDATE t SET v = 0 WHERE id = 2 AND grp = 2 RETURNING *');
+same_ok('UPDATE of what matches now, but did not',
+	first => 'UPDATE t SET grp = 9 WHERE id IN (2, 8)',
+	second => 'UPDATE t SET v = 0 WHERE id IN (2, 8) AND grp <> 2 RETURNING *',
+	waits => 0);
+same_ok('SELECT FOR UPDATE', first => $add,
+	second => 'SELECT * FROM t WHERE id = 2 FOR UPDATE');
+same_ok('SELECT FOR UPDATE of what no longer matches',
+	first => 'UPDATE t SET grp = 9 WHERE id IN (2, 8)',
+	second => 'SELECT * FROM t WHERE grp = 2 ORDER BY id FOR UPDATE');
+same_ok('SELECT FOR UPDATE SKIP LOCKED', first => $add,
+	second => 'SELECT id FROM t WHERE grp = 2 FOR UPDATE SKIP LOCKED',
+	waits => 0);
+same_ok('SELECT FOR UPDATE NOWAIT', first => $add,
+	second => 'SELECT id FROM t WHERE id = 2 FOR UPDATE NOWAIT', waits => 0);
+
+# ---- rows of both shards --------------------------------------------------------
+
+same_ok('UPDATE of all', first => $add,
+	second => 'UPDATE t SET v = v + 1000 RETURNING id, v');
+same_ok('UPDATE of a group that rows leave',
+	first => 'UPDATE t SET grp = 9 WHERE id IN (2, 8)',
+	second => 'UPDATE t SET v = -1 WHERE grp = 2 RETURNING id');
+same_ok('DELETE of a group that rows leave',
+	first => 'UPDATE t SET grp = 9 WHERE id IN (2, 8)',
+	second => 'DELETE FROM t WHERE grp = 2 RETURNING id');
+
+# ---- where the coordinator finds the rows, or makes their values ------------------
+
+same_ok('a condition the shard cannot compute',
+	first => 'UPDATE t SET grp = 9 WHERE id IN (3, 9)',
+	second => 'UPDATE t SET v = -1 WHERE is_zero(grp) RETURNING id');
+same_ok('a condition the shard cannot compute, DELETE',
+	first => 'UPDATE t SET grp = 9, v = 5 WHERE id IN (3, 9)',
+	second => 'DELETE FROM t WHERE is_zero(grp) RETURNING id');
+same_ok('a value the shard cannot compute',
+	first => $add,
+	second => 'UPDATE t SET v = v + is_zero(grp)::int + 100 WHERE id IN (1, 2)'
+	  . ' RETURNING id, v');
+same_ok('a join with a local table',
+	first => 'UPDATE t SET v = v + 1 WHERE id IN (3, 9)',
+	second => 'UPDATE t SET v = v + extra FROM local_side l'
+	  . ' WHERE l.id = t.id AND grp = 0 RETURNING t.id, v');
+same_ok('a join with a local table, rows that leave',
+	first => 'UPDATE t SET grp = 9 WHERE id IN (3, 9)',
+	second => 'DELETE FROM t USING local_side l'
+	  . ' WHERE l.id = t.id AND grp = 0 RETURNING t.id');
+# a trigger that says what it saw makes the rows come here as well
+$cluster->sql(<<~'SQL');
+	CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql
+	AS $$ BEGIN NEW.note := 'was ' || OLD.v; RETURN NEW; END $$;
+	CREATE TRIGGER note BEFORE UPDATE ON here.t_0 FOR EACH ROW
+	  EXECUTE FUNCTION note_change();
+	CREATE TRIGGER note BEFORE UPDATE ON there.t_0 FOR EACH ROW
+	  EXECUTE FUNCTION note_change()
+	SQL
+same_ok('a row trigger', first => 'UPDATE t SET v = v + 1 WHERE id IN (2, 8)',
+	second => 'UPDATE t SET v = v + 7 WHERE grp = 2 RETURNING *');
+$cluster->sql("DROP TRIGGER note ON $_.t_0") foreach 'here', 'there';
+
+# ---- rows that move to another shard ----------------------------------------------
+
+same_ok('UPDATE, then moved', first => 'UPDATE t SET v = v + 1 WHERE id = 2',
+	second => 'UPDATE t SET id = 20 - id WHERE id = 8 RETURNING *', waits => 0);
+same_ok('moved after UPDATE', first => 'UPDATE t SET v = v + 1 WHERE id = 5',
+	second => 'UPDATE t SET id = 13 - id, note = v::text WHERE id = 5 RETURNING *');
+
+# ---- unique keys ----------------------------------------------------------------
+
+my $insert = "INSERT INTO t VALUES (5, 1, 1, 'second')";
+
+foreach my $statement ($insert, "$insert ON CONFLICT DO NOTHING")
+{
+	same_ok("$statement, key deleted", first => 'DELETE FROM t WHERE id = 5',
+		second => $statement);
+}
+$cluster->sql('DELETE FROM here.t WHERE id = 5');
+$rows .= ' WHERE i <> 5';
+foreach my $statement (
+	$insert,
+	"$insert ON CONFLICT DO NOTHING",
+	"$insert ON CONFLICT (id) DO NOTHING",
+	"$insert ON CONFLICT (id) DO UPDATE SET v = t.v + 1000,"
+	. ' note = excluded.note')
+{
+	same_ok($statement,
+		first => "INSERT INTO t VALUES (5, 2, 2, 'first')",
+		second => $statement);
+}
+
+# ---- other levels ---------------------------------------------------------------
+
+foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+{
+	same_ok("two UPDATEs, $level",
+		level => $level,
+		before => ['SELECT count(*) FROM t'],
+		first => $add,
+		second => 'UPDATE t SET v = v * 2 WHERE id = 2');
+	same_ok("UPDATE of all, $level",
+		level => $level,
+		before => ['SELECT count(*) FROM t'],
+		first => 'UPDATE t SET v = v + 1 WHERE id IN (2, 8)',
+		second => 'UPDATE t SET v = 0 WHERE grp = 2');
+	same_ok("a condition the shard cannot compute, $level",
+		level => $level,
+		before => ['SELECT count(*) FROM t'],
+		first => 'UPDATE t SET v = v + 1 WHERE id IN (3, 9)',
+		second => 'UPDATE t SET v = -1 WHERE is_zero(grp)');
+}
+
+$cluster->settled_ok(10, 'nothing is left');
+$cluster->logs_clean_ok;
+done_testing();
