@@ -115,6 +115,12 @@ DROP TRIGGER keep ON s0.mv;
 UPDATE mv SET k = 1002 WHERE k = 2 RETURNING tableoid;
 SELECT test.sqlstate('UPDATE mv SET k = (k + 1000) % 2000, n = (SELECT count(*) FROM mv x WHERE x.n = mv.n) WHERE k < 2000');
 SELECT mv_state();
+-- what made the transaction on a shard fail is told, whoever meets it first
+TRUNCATE mv;
+INSERT INTO mv VALUES (1, 'a', 1), (1001, 'b', 2), (1002, 'c', 3);
+UPDATE mv SET k = 1009 RETURNING v;
+UPDATE mv SET k = 1009;
+SELECT mv_state();
 SELECT test.settled();
 DROP TABLE mv, mv_plan, s0.mv, s1.mv;
 DROP FUNCTION mv_state(), mv_trigger(), mv_rekey(), s0.mv_keep();

@@ -186,57 +186,6 @@ bulk_create(const BulkTarget *target)
 /* ---- answers ---- */
 
 /*
- * The SQLSTATE with which the shard has refused it; 0 if it has not.  Where a
- * statement was to be prepared the request itself was skipped.
- */
-static int
-refusal(const RemoteRequest *request)
-{
-	RemoteRequestState state = remote_request_state(request);
-	const RemoteResult *result = remote_request_result(request);
-
-	if ((state != REMOTE_REQUEST_FAILED && state != REMOTE_REQUEST_SKIPPED) ||
-		result == NULL)
-		return 0;
-	return remote_result_sqlstate(result);
-}
-
-/*
- * Raises the error that made the shard refuse all that came after it, if it
- * is one of ours.
- */
-static void
-raise_cause(const TxnBranch *branch)
-{
-	dlist_iter	iter;
-	int			position;
-
-	dlist_foreach(iter, &writers)
-	{
-		BulkWriter *writer = dlist_container(BulkWriter, link, iter.cur);
-
-		for (position = 0; writer->branch == branch &&
-			 position < writer->nsent; position++)
-		{
-			RemoteRequest *request = writer->sent[position].request;
-			int			sqlstate = refusal(request);
-
-			if (sqlstate != 0 && sqlstate != ERRCODE_IN_FAILED_SQL_TRANSACTION)
-				remote_request_report(ERROR, request);
-		}
-	}
-}
-
-static RemoteResult *
-finish_request(BulkWriter *writer, RemoteRequest *request)
-{
-	(void) remote_request_finish_all(&request, 1, 0);
-	if (refusal(request) == ERRCODE_IN_FAILED_SQL_TRANSACTION)
-		raise_cause(writer->branch);
-	return remote_request_finish(request);
-}
-
-/*
  * Awaits the answer to a statement with rows.
  */
 static void
@@ -247,7 +196,7 @@ settle(BulkWriter *writer, SentRows *sent)
 	uint64		nskipped;
 
 	sent->request = NULL;
-	result = finish_request(writer, request);
+	result = remote_request_finish(request);
 	nskipped = sent->nrows - remote_result_affected(result);
 	exec_conflict_note_answer(writer->target.conflict, result);
 	remote_request_release(request);
@@ -504,7 +453,7 @@ note_answer_if_there(BulkWriter *writer)
 	if (!remote_request_is_final(writer->question))
 		return;
 	writer->mode = is_change ? BULK_CHANGE_ONLY : BULK_INSERT_ONLY;
-	result = finish_request(writer, writer->question);
+	result = remote_request_finish(writer->question);
 	if (remote_result_nrows(result) == 1 &&
 		!remote_result_is_null(result, 0, 0) &&
 		*remote_result_value(result, 0, 0) == 't')

@@ -794,9 +794,38 @@ hint_for(const RemoteRequest *request)
 	}
 }
 
+/*
+ * A transaction that has failed refuses everything.  What made it fail may be
+ * a request that its owner has not come to look at yet.
+ */
+static const RemoteRequest *
+find_cause(const RemoteRequest *request)
+{
+	const RemoteRequest *cause = request;
+	dlist_iter	iter;
+
+	if (request->result == NULL ||
+		remote_result_sqlstate(request->result) != ERRCODE_IN_FAILED_SQL_TRANSACTION)
+		return request;
+	dlist_foreach(iter, &request->conn->finished)
+	{
+		const RemoteRequest *earlier = dlist_container(RemoteRequest, node,
+													   iter.cur);
+		int			sqlstate = earlier->result ?
+		remote_result_sqlstate(earlier->result) : 0;
+
+		if (earlier == request)
+			break;
+		if (sqlstate != 0 && sqlstate != ERRCODE_IN_FAILED_SQL_TRANSACTION)
+			cause = earlier;
+	}
+	return cause;
+}
+
 void
 remote_request_report(int elevel, const RemoteRequest *request)
 {
+	request = find_cause(request);
 	if (request->state == REMOTE_REQUEST_LOST)
 		report_lost(elevel, request);
 	else if (request->result && remote_result_sqlstate(request->result) != 0)

@@ -231,7 +231,10 @@ extern void remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
 
 /* ---- ending ---- */
 
-/* Raises what made the request fail; the request must be final, not DONE. */
+/*
+ * Raises what made the request fail, be it an earlier one that has not been
+ * released; the request must be final, not DONE.
+ */
 extern void remote_request_report(int elevel, const RemoteRequest *request);
 
 /*
