@@ -144,6 +144,18 @@ INSERT INTO tr (id) SELECT generate_series(70, 73);
 SELECT count(*), bool_and(a BETWEEN 0 AND 3) AS plausible FROM s0.tr WHERE id >= 70;
 -- transition tables do not exist for foreign tables
 CREATE TRIGGER tt AFTER INSERT ON tr REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION tr_say();
+-- a trigger of one partition is no matter of another
+CREATE TABLE tr_parts (id int, a int) PARTITION BY LIST (a);
+CREATE TABLE s0.tr_part0 (id int, a int);
+CREATE TABLE s1.tr_part1 (id int, a int);
+CREATE FOREIGN TABLE tr_part0 PARTITION OF tr_parts FOR VALUES IN (0) SERVER shard0 OPTIONS (schema_name 's0');
+CREATE FOREIGN TABLE tr_part1 PARTITION OF tr_parts FOR VALUES IN (1) SERVER shard1 OPTIONS (schema_name 's1');
+CREATE TRIGGER shows AFTER DELETE ON tr_part1 FOR EACH ROW EXECUTE FUNCTION tr_show();
+INSERT INTO tr_parts SELECT i, i % 2 FROM generate_series(1, 6) i;
+DELETE FROM tr_parts WHERE test.here(id < 3);
+DELETE FROM tr_parts WHERE test.here(id = 3) RETURNING id;
+DELETE FROM tr_parts;
+DROP TABLE tr_parts, s0.tr_part0, s1.tr_part1;
 SELECT test.settled();
 DROP FOREIGN TABLE tr, tr_log;
 DROP TABLE s0.tr, s1.tr_log;

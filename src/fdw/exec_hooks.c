@@ -18,6 +18,7 @@
 #include "base/compat_executor.h"
 #include "fdw/bulk_insert.h"
 #include "fdw/exec_hooks.h"
+#include "fdw/fdw_handler.h"
 
 typedef struct Frame
 {
@@ -149,6 +150,7 @@ run_hook(COMPAT_EXECUTOR_RUN_ARGS)
 		continue_run(COMPAT_EXECUTOR_RUN_PASS);
 		return;
 	}
+	exec_modify_start_run(queryDesc->estate);
 	innermost = &frame;
 	PG_TRY();
 	{

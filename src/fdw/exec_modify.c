@@ -297,6 +297,33 @@ shardEndForeignModify(EState *estate, ResultRelInfo *rinfo)
 	rinfo->ri_FdwState = NULL;
 }
 
+/*
+ * Where a row trigger for DELETE makes one partition of a table fetch whole
+ * rows, the plan has NULL for the others, and core expects a row of any table
+ * that is in the plan.  Where there is no such trigger it has no use for it.
+ */
+void
+exec_modify_start_run(EState *estate)
+{
+	ListCell   *cell;
+
+	foreach(cell, estate->es_opened_result_relations)
+	{
+		ResultRelInfo *rinfo = lfirst(cell);
+		const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+		const ModifyState *modify = rinfo->ri_FdwState;
+
+		if (rinfo->ri_FdwRoutine == NULL || modify == NULL ||
+			rinfo->ri_usesFdwDirectModify ||
+			rinfo->ri_FdwRoutine->ExecForeignDelete != shardExecForeignDelete)
+			continue;
+		if (modify->operation == CMD_DELETE &&
+			!(triggers && (triggers->trig_delete_before_row ||
+						   triggers->trig_delete_after_row)))
+			rinfo->ri_RowIdAttNo = InvalidAttrNumber;
+	}
+}
+
 /* ---- tuple routing and COPY ---- */
 
 /*

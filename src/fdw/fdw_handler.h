@@ -94,6 +94,9 @@ extern TupleTableSlot *shardExecForeignDelete(EState *estate,
 											  TupleTableSlot *slot,
 											  TupleTableSlot *planSlot);
 extern void shardEndForeignModify(EState *estate, ResultRelInfo *rinfo);
+
+/* To be called when the plan is about to run for the first time, or again. */
+extern void exec_modify_start_run(EState *estate);
 extern void shardBeginForeignInsert(ModifyTableState *mtstate,
 									ResultRelInfo *rinfo);
 extern void shardEndForeignInsert(EState *estate, ResultRelInfo *rinfo);
