@@ -121,6 +121,37 @@ INSERT INTO mv VALUES (1, 'a', 1), (1001, 'b', 2), (1002, 'c', 3);
 UPDATE mv SET k = 1009 RETURNING v;
 UPDATE mv SET k = 1009;
 SELECT mv_state();
+-- row-level security of the partitioned table holds for what is written on
+-- shards, and for rows that move from there
+CREATE ROLE regress_shard_mv;
+GRANT SELECT, INSERT, UPDATE ON mv TO regress_shard_mv;
+GRANT USAGE ON FOREIGN SERVER shard0, shard1 TO regress_shard_mv;
+SELECT current_user AS me \gset
+CREATE USER MAPPING FOR regress_shard_mv SERVER shard0 OPTIONS (user :'me', password_required 'false');
+CREATE USER MAPPING FOR regress_shard_mv SERVER shard1 OPTIONS (user :'me', password_required 'false');
+ALTER TABLE mv ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON mv FOR SELECT USING (n < 100);
+CREATE POLICY adds ON mv FOR INSERT WITH CHECK (v <> 'theirs');
+CREATE POLICY changes ON mv FOR UPDATE USING (n < 50) WITH CHECK (v <> 'taken');
+SET ROLE regress_shard_mv;
+INSERT INTO mv VALUES (3, 'mine', 5);
+INSERT INTO mv VALUES (13, 'mine', 5), (1003, 'theirs', 5);
+INSERT INTO mv VALUES (4, 'mine', 200);
+INSERT INTO mv VALUES (5, 'mine', 200) RETURNING k;
+INSERT INTO mv SELECT 1005, 'theirs', 6 FROM generate_series(1, 2) ON CONFLICT DO NOTHING;
+UPDATE mv SET v = 'kept' WHERE k = 3;
+UPDATE mv SET v = 'taken' WHERE k = 3;
+UPDATE mv SET v = 'kept', n = 200 WHERE k = 3;
+UPDATE mv SET k = 1003, v = 'taken' WHERE k = 3;
+UPDATE mv SET k = 2003, v = 'taken' WHERE k = 3;
+UPDATE mv SET k = 2003, v = 'moved' WHERE k = 3;
+UPDATE mv SET k = 1003, v = 'taken' WHERE k = 2003;
+UPDATE mv SET k = 1003 WHERE k = 2003;
+RESET ROLE;
+SELECT tableoid::regclass, k, v, n FROM mv ORDER BY k;
+ALTER TABLE mv DISABLE ROW LEVEL SECURITY;
+DROP OWNED BY regress_shard_mv;
+DROP ROLE regress_shard_mv;
 SELECT test.settled();
 DROP TABLE mv, mv_plan, s0.mv, s1.mv;
 DROP FUNCTION mv_state(), mv_trigger(), mv_rekey(), s0.mv_keep();

@@ -68,6 +68,7 @@ typedef struct ModifyState
 	bool	   *nulls;
 	MemoryContext row_context;	/* reset for each row or batch */
 
+	WCOKind		policy_kind;
 	CmdType		operation;
 	bool		is_bulk;		/* rows, or for UPDATE and DELETE statements,
 								 * are given to the writer */
@@ -195,6 +196,8 @@ choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
 	Oid			relid = RelationGetRelid(modify->rel);
 
 	modify->operation = operation;
+	modify->policy_kind = mtstate->operation == CMD_UPDATE ?
+		WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
 	modify->batch_size = Max(table_cache_options(relid)->batch_size, 1);
 	modify->is_bulk = is_covered && modify->batch_size > 1 &&
 		is_row_forgotten(mtstate, rinfo, operation) &&
@@ -566,6 +569,18 @@ modify_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 	return is_changed ? slot : NULL;
 }
 
+/*
+ * The row-level security of the partitioned table that the statement names.
+ * Core checks it only for rows of tables of its own.
+ */
+static void
+check_policies(const ModifyState *modify, ResultRelInfo *rinfo,
+			   TupleTableSlot *slot)
+{
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(modify->policy_kind, rinfo, slot, modify->estate);
+}
+
 static void
 start_bulk(ModifyState *modify)
 {
@@ -592,6 +607,7 @@ shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 
 	if (modify->arrivals)
 		modify = modify->arrivals;
+	check_policies(modify, rinfo, slot);
 	if (!modify->is_bulk)
 		return modify_row(modify, slot, planSlot);
 	if (modify->writer == NULL)
@@ -644,6 +660,7 @@ shardExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 
 	if (modify->mover && !row_mover_is_staying(modify->mover, slot))
 		return move_row(modify, slot, planSlot);
+	check_policies(modify, rinfo, slot);
 	return change_row(modify, slot, planSlot);
 }
 

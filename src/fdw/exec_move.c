@@ -221,6 +221,9 @@ insert_foreign(RowMover *mover, TupleTableSlot *plan_slot)
 	return slot;
 }
 
+/*
+ * The triggers may have changed the row when its policies are to be checked.
+ */
 static TupleTableSlot *
 insert_local(RowMover *mover)
 {
@@ -231,6 +234,9 @@ insert_local(RowMover *mover)
 		target->ri_IndexRelationDescs == NULL)
 		ExecOpenIndices(target, false);
 	ExecSimpleRelationInsert(target, estate, mover->target_slot);
+	if (target->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(WCO_RLS_UPDATE_CHECK, target, mover->target_slot,
+							 estate);
 	return mover->target_slot;
 }
 
