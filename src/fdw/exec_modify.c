@@ -400,7 +400,7 @@ choose_returning(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
  * Queries that have been sent do not see them.
  */
 static void
-check_row_movement(const ModifyTableState *mtstate, const ModifyState *modify)
+check_row_movement(const ModifyState *modify)
 {
 	if (scan_group_may_see_writes(modify->estate, modify->userid,
 								  modify->serverid))
@@ -432,7 +432,7 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 				exec_hooks_copy_correction() != NULL);
 	MemoryContextSwitchTo(old_context);
 	if (plan && plan->operation != CMD_INSERT)
-		check_row_movement(mtstate, modify);
+		check_row_movement(modify);
 	if (rinfo->ri_FdwState)
 		((ModifyState *) rinfo->ri_FdwState)->arrivals = modify;
 	else

@@ -295,9 +295,9 @@ prepare_batch(void)
 	batch_level = GetCurrentTransactionNestLevel();
 }
 
-/* Asks for the sizes of all partitions, those of the relation among them. */
+/* Asks for the sizes of all partitions of the parent. */
 static void
-begin_batch(Relation relation, Oid parent)
+begin_batch(Oid parent)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 	ListCell   *cell;
@@ -336,7 +336,7 @@ member_for_size(Relation relation)
 	prepare_batch();
 	parent = analyzed_parent(relation);
 	if (OidIsValid(parent))
-		begin_batch(relation, parent);
+		begin_batch(parent);
 	member = find_member(RelationGetRelid(relation));
 	if (member == NULL)
 	{

@@ -34,6 +34,19 @@
 #include "base/compat.h"
 #include "fdw/partial_agg.h"
 
+/* How a transition value is had. */
+typedef enum PartialAgg
+{
+	PARTIAL_AGG_NONE,			/* not from a shard */
+	PARTIAL_AGG_PLAIN,			/* the aggregate's result */
+	PARTIAL_AGG_INT8_ARRAY,		/* {count, sum} */
+	PARTIAL_AGG_FLOAT8_ARRAY,	/* {count, sum, sum of squared deviations} */
+	PARTIAL_AGG_INT8_AVG,		/* serialized, as below */
+	PARTIAL_AGG_POLY,
+	PARTIAL_AGG_NUMERIC_AVG,
+	PARTIAL_AGG_NUMERIC
+} PartialAgg;
+
 /* the numeric[] a shard sends */
 enum Ingredient
 {
@@ -84,8 +97,9 @@ kind_of_transition(Oid transition)
 	}
 }
 
-PartialAgg
-partial_agg_kind(const Aggref *aggref)
+/* Of an Aggref that is the lower half of a partial aggregation. */
+static PartialAgg
+kind_of_partial(const Aggref *aggref)
 {
 	HeapTuple	tuple;
 	Form_pg_aggregate form;
@@ -121,7 +135,7 @@ make_whole(const Aggref *aggref)
 bool
 partial_agg_is_shippable(Aggref *aggref, const ShipScope *scope)
 {
-	PartialAgg	kind = partial_agg_kind(aggref);
+	PartialAgg	kind = kind_of_partial(aggref);
 	Aggref	   *whole = make_whole(aggref);
 
 	if (kind == PARTIAL_AGG_NONE)
@@ -157,7 +171,7 @@ expr_text(RemoteExprContext *context, Node *expr)
 void
 partial_agg_append(StringInfo buf, RemoteExprContext *context, Aggref *aggref)
 {
-	PartialAgg	kind = partial_agg_kind(aggref);
+	PartialAgg	kind = kind_of_partial(aggref);
 	const char *x;
 	const char *filter = "";
 
@@ -312,7 +326,7 @@ Datum
 partial_agg_serialize(Node *expr, Datum ingredients)
 {
 	static const Number zero = {0, 0, 0, 0, ""};
-	PartialAgg	kind = partial_agg_kind(castNode(Aggref, expr));
+	PartialAgg	kind = kind_of_partial(castNode(Aggref, expr));
 	Number		sum = zero;
 	Number		squares = zero;
 	int			special_sign = 0;

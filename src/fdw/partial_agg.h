@@ -27,22 +27,6 @@
 
 #include "fdw/remote_expr.h"
 
-/* How a transition value is had. */
-typedef enum PartialAgg
-{
-	PARTIAL_AGG_NONE,			/* not from a shard */
-	PARTIAL_AGG_PLAIN,			/* the aggregate's result */
-	PARTIAL_AGG_INT8_ARRAY,		/* {count, sum} */
-	PARTIAL_AGG_FLOAT8_ARRAY,	/* {count, sum, sum of squared deviations} */
-	PARTIAL_AGG_INT8_AVG,		/* serialized, as below */
-	PARTIAL_AGG_POLY,
-	PARTIAL_AGG_NUMERIC_AVG,
-	PARTIAL_AGG_NUMERIC
-} PartialAgg;
-
-/* Of an Aggref that is the lower half of a partial aggregation. */
-extern PartialAgg partial_agg_kind(const Aggref *aggref);
-
 /* Can a shard compute it?  The scope must allow aggregates. */
 extern bool partial_agg_is_shippable(Aggref *aggref, const ShipScope *scope);
 

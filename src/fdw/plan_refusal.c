@@ -212,8 +212,8 @@ ours_of(RelOptInfo *rel)
 }
 
 static void
-note_join_side(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *side,
-			   RelOptInfo *other, JoinType jointype, List *conds)
+note_join_side(PlannerInfo *root, RelOptInfo *side, RelOptInfo *other,
+			   JoinType jointype, List *conds)
 {
 	bool		is_partitioned = side->fdw_private == NULL;
 	List	   *ours = ours_of(side);
@@ -250,9 +250,9 @@ hear_of_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		joinrel->part_scheme != NULL || joinrel->consider_partitionwise_join ||
 		jointype == JOIN_UNIQUE_OUTER || jointype == JOIN_UNIQUE_INNER)
 		return;
-	note_join_side(root, joinrel, outerrel, innerrel, jointype,
+	note_join_side(root, outerrel, innerrel, jointype,
 				   extra->restrictlist);
-	note_join_side(root, joinrel, innerrel, outerrel, jointype,
+	note_join_side(root, innerrel, outerrel, jointype,
 				   extra->restrictlist);
 }
 

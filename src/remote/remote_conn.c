@@ -446,22 +446,10 @@ remote_conn_is_in_block(const RemoteConn *conn)
 	return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
 }
 
-int
-remote_conn_server_version(const RemoteConn *conn)
-{
-	return conn->state == REMOTE_CONN_READY ? PQserverVersion(conn->pg) : 0;
-}
-
 const RemoteConnStats *
 remote_conn_stats(const RemoteConn *conn)
 {
 	return &conn->stats;
-}
-
-pgsocket
-remote_conn_socket(const RemoteConn *conn)
-{
-	return conn->pg ? PQsocket(conn->pg) : PGINVALID_SOCKET;
 }
 
 void

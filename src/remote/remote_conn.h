@@ -90,11 +90,8 @@ extern RemotePooling remote_conn_pooling(const RemoteConn *conn);
 
 /* The session's process on the shard; 0 if there is none or it is not known. */
 extern int	remote_conn_backend_pid(const RemoteConn *conn);
-extern int	remote_conn_server_version(const RemoteConn *conn);
-extern const RemoteConnStats *remote_conn_stats(const RemoteConn *conn);
 
-/* The socket to wait on; PGINVALID_SOCKET when there is none. */
-extern pgsocket remote_conn_socket(const RemoteConn *conn);
+extern const RemoteConnStats *remote_conn_stats(const RemoteConn *conn);
 
 /*
  * Says that the session is in no transaction and that whatever is queued

@@ -242,8 +242,11 @@ check_own_password(const RemoteOptions *options, const UserMapping *user)
 			errdetail(COMPAT_PASSWORD_MISSING));
 }
 
-char *
-remote_options_application_name(const char *pattern)
+/*
+ * Replaces the escapes %a %c %C %d %u %p %% of shard_fdw.application_name.
+ */
+static char *
+expand_application_name(const char *pattern)
 {
 	StringInfoData buf;
 	const char *c;
@@ -540,7 +543,7 @@ remote_options_build(const ForeignServer *server, const UserMapping *user)
 	add_libpq_options(&list, user->options);
 	if (application)
 		add_keyword(&list, "application_name",
-					remote_options_application_name(application));
+					expand_application_name(application));
 	add_keyword(&list, "fallback_application_name", "shard_fdw");
 	add_keyword(&list, "client_encoding", GetDatabaseEncodingName());
 	if (pool_mode)

@@ -87,7 +87,4 @@ extern RemotePooling remote_options_parse_pooling(const char *value);
 extern const char *remote_options_setting_sql(int position);
 extern const char *remote_options_settings_query(void);
 
-/* Replaces the escapes %a %c %C %d %u %p %% of shard_fdw.application_name. */
-extern char *remote_options_application_name(const char *pattern);
-
 #endif							/* SHARD_FDW_REMOTE_REMOTE_OPTIONS_H */

@@ -230,12 +230,6 @@ remote_request_conn(const RemoteRequest *request)
 	return request->conn;
 }
 
-const char *
-remote_request_sql(const RemoteRequest *request)
-{
-	return request->query.sql;
-}
-
 const RemoteQuery *
 remote_request_query(const RemoteRequest *request)
 {

@@ -117,7 +117,6 @@ extern void remote_request_set_observer(RemoteRequest *request,
 extern RemoteRequestState remote_request_state(const RemoteRequest *request);
 extern bool remote_request_is_final(const RemoteRequest *request);
 extern RemoteConn *remote_request_conn(const RemoteRequest *request);
-extern const char *remote_request_sql(const RemoteRequest *request);
 extern const RemoteQuery *remote_request_query(const RemoteRequest *request);
 extern int	remote_request_owner_level(const RemoteRequest *request);
 

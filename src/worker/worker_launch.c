@@ -70,7 +70,6 @@ typedef struct LaunchSlot
 {
 	Oid			database;
 	BackgroundWorkerHandle *handle; /* NULL: none started, or it has ended */
-	TimestampTz started_at;
 	TimestampTz next_launch;	/* not before */
 	int			failures;		/* in a row */
 } LaunchSlot;
@@ -386,7 +385,6 @@ launch(LaunchSlot *slot, TimestampTz now)
 		return;
 	}
 	old_context = MemoryContextSwitchTo(TopMemoryContext);
-	slot->started_at = now;
 	if (!start_worker(slot->database, MyProcPid, &slot->handle))
 	{
 		slot->handle = NULL;
