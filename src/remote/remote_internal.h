@@ -230,7 +230,7 @@ extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
 /* ---- remote_copy.c ---- */
 
-/* Is a COPY under way, so that nothing else can be sent? */
+/* The COPY under way, during which nothing else can be sent; NULL if none. */
 extern RemoteRequest *remote_copy_current(RemoteConn *conn);
 
 /* Sends the statement, on a quiet connection; false when libpq refuses. */

@@ -645,8 +645,9 @@ receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 }
 
 /*
- * A stream that nobody has asked for is not read further once it has this
- * many bytes waiting: the shard is held back by its full socket.
+ * A stream is not read further while rows of it wait for its owner: the shard
+ * is held back by its full socket.  It is read on for a target behind it,
+ * which does not come before.
  */
 static bool
 is_held_back(const RemoteRequest *first, const RemoteRequest *target)
@@ -859,7 +860,8 @@ remote_request_forget_observers_noerror(RemoteConn *conn)
 }
 
 /*
- * What has not been sent will not be.
+ * Releases a request of the level or a deeper one.  What has not been sent
+ * will not be, except with level 0: it may be what ends the transaction.
  */
 static void
 release_if_of_level(RemoteRequest *request, int level)

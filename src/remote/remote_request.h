@@ -248,7 +248,7 @@ extern void remote_request_forget_observers_noerror(RemoteConn *conn);
 /*
  * Gives up all requests of the connection whose owner level is at least the
  * given one, and lowers nothing else.  Those that have not been sent never
- * will be.  Called on abort.
+ * will be; with level 0 they will, what ends a transaction being among them.
  */
 extern void remote_request_orphan_level_noerror(RemoteConn *conn, int level);
 

@@ -80,7 +80,9 @@ send_prepare(RemoteConn *conn, RemoteRequest *request,
 }
 
 /*
- * The statement under whose name the request can be executed, or NULL.
+ * Sets the prepared statement that the request is to execute, if it is to
+ * execute one, and prepares it where its text has come often enough; false
+ * when libpq refuses.
  */
 static bool
 choose_statement(RemoteConn *conn, RemoteRequest *request)
