@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/catch_point.h"
 #include "base/compat.h"
 #include "remote/remote_internal.h"
 
@@ -217,8 +218,7 @@ remote_rows_take(RemoteRequest *request)
 static void
 close_spool_noerror(BufFile *spool)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	CatchPoint	before = catch_point_here();
 
 	PG_TRY();
 	{
@@ -226,9 +226,7 @@ close_spool_noerror(BufFile *spool)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
+		catch_point_return(&before);
 	}
 	PG_END_TRY();
 }

@@ -31,6 +31,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "base/catch_point.h"
 #include "base/compat.h"
 #include "base/settings.h"
 #include "remote/remote_internal.h"
@@ -375,8 +376,7 @@ sleep_on(RemoteConn **conns, int nconns, const WaitMode *mode)
 void
 remote_flush_noerror(RemoteConn *conn)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	CatchPoint	before = catch_point_here();
 
 	PG_TRY();
 	{
@@ -388,9 +388,7 @@ remote_flush_noerror(RemoteConn *conn)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
+		catch_point_return(&before);
 		remote_conn_close_noerror(conn);
 	}
 	PG_END_TRY();
@@ -688,8 +686,7 @@ remote_request_finish_all_noerror(RemoteRequest **requests, int nrequests,
 								  TimestampTz deadline,
 								  bool stops_on_interrupt)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	CatchPoint	before = catch_point_here();
 	volatile bool all_final = false;
 	WaitMode	mode = {0};
 
@@ -704,9 +701,7 @@ remote_request_finish_all_noerror(RemoteRequest **requests, int nrequests,
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
+		catch_point_return(&before);
 	}
 	PG_END_TRY();
 	return all_final;
@@ -856,8 +851,7 @@ bool
 remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 						  TimestampTz deadline)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	CatchPoint	before = catch_point_here();
 	RemoteRequest **volatile cancels = NULL;
 	volatile bool all_quiet = true;
 	int			position;
@@ -869,9 +863,7 @@ remote_cancel_all_noerror(RemoteConn **conns, int nconns,
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
+		catch_point_return(&before);
 	}
 	PG_END_TRY();
 	for (position = 0; position < nconns; position++)
@@ -915,8 +907,7 @@ has_cancelled(const RemoteRequest *cancel)
 bool
 remote_cancel_reader_noerror(RemoteConn *conn, TimestampTz deadline)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	CatchPoint	before = catch_point_here();
 	RemoteRequest *volatile cancel = NULL;
 	volatile bool was_stopped = false;
 
@@ -940,9 +931,7 @@ remote_cancel_reader_noerror(RemoteConn *conn, TimestampTz deadline)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
+		catch_point_return(&before);
 	}
 	PG_END_TRY();
 	if (cancel)

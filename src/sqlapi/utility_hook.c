@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "base/catch_point.h"
 #include "base/compat.h"
 #include "base/settings.h"
 #include "sqlapi/drop_guard.h"
@@ -147,12 +148,12 @@ take_reports(List *reports)
 static bool
 settle(List *servers)
 {
-	MemoryContext context = CurrentMemoryContext;
+	CatchPoint	before = catch_point_here();
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile bool is_complete = false;
 
 	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(before.context);
 	PG_TRY();
 	{
 		TimestampTz deadline =
@@ -166,9 +167,9 @@ settle(List *servers)
 	{
 		ErrorData  *error;
 
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(before.context);
 		error = CopyErrorData();
-		FlushErrorState();
+		catch_point_return(&before);
 		RollbackAndReleaseCurrentSubTransaction();
 		ereport(WARNING,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -177,7 +178,7 @@ settle(List *servers)
 				 errhint("The recovery worker goes on with it. See the view shard_fdw.in_doubt.")));
 	}
 	PG_END_TRY();
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(before.context);
 	CurrentResourceOwner = owner;
 	return is_complete;
 }

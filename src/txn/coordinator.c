@@ -33,6 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "base/catch_point.h"
 #include "base/settings.h"
 #include "remote/remote_cache.h"
 #include "txn/commit_log.h"
@@ -800,9 +801,7 @@ count_branch_noerror(TxnBranch *branch, bool is_commit)
 static void
 guard(void (*step) (void))
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
-	uint32		cancel_holdoff = QueryCancelHoldoffCount;
+	CatchPoint	before = catch_point_here();
 
 	PG_TRY();
 	{
@@ -812,10 +811,7 @@ guard(void (*step) (void))
 	{
 		int			position;
 
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
-		QueryCancelHoldoffCount = cancel_holdoff;
+		catch_point_return(&before);
 		for (position = 0; position < current.nbranches; position++)
 			remote_conn_close_noerror(branch_conn(current.branches[position]));
 		if (notify.wake_noerror)

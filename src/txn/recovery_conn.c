@@ -10,9 +10,9 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "miscadmin.h"
 #include "utils/resowner.h"
 
+#include "base/catch_point.h"
 #include "txn/recovery_conn.h"
 
 /*
@@ -36,8 +36,7 @@ error_text(ErrorData *error)
 char *
 recovery_conn_error(RemoteRequest *request)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	CatchPoint	before = catch_point_here();
 	char	   *volatile message = NULL;
 
 	PG_TRY();
@@ -46,10 +45,9 @@ recovery_conn_error(RemoteRequest *request)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(before.context);
 		message = error_text(CopyErrorData());
-		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
+		catch_point_return(&before);
 	}
 	PG_END_TRY();
 	return message;
@@ -67,26 +65,26 @@ recovery_conn_sqlstate(const RemoteRequest *request)
 RemoteConn *
 recovery_conn_open(Oid userid, Oid serverid, char **error)
 {
-	MemoryContext context = CurrentMemoryContext;
+	CatchPoint	before = catch_point_here();
 	ResourceOwner owner = CurrentResourceOwner;
 	RemoteConn *volatile conn = NULL;
 
 	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(before.context);
 	PG_TRY();
 	{
 		conn = remote_conn_create(userid, serverid);
 		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(before.context);
 		CurrentResourceOwner = owner;
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(before.context);
 		*error = error_text(CopyErrorData());
-		FlushErrorState();
+		catch_point_return(&before);
 		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(before.context);
 		CurrentResourceOwner = owner;
 	}
 	PG_END_TRY();
