@@ -131,17 +131,18 @@ wake_launcher(void)
 		SetLatch(state.shared->launcher_latch);
 }
 
-static bool
-has_settled_of(Oid database)
+static int
+count_settled_of(Oid database)
 {
+	int			count = 0;
 	int			position;
 
 	for (position = 0; position < state.shared->nsettled; position++)
 	{
 		if (state.shared->settled[position].database == database)
-			return true;
+			count++;
 	}
-	return false;
+	return count;
 }
 
 static void
@@ -306,7 +307,8 @@ worker_shared_detach_if_idle(void)
 	database = find_database(MyDatabaseId);
 	if (database)
 	{
-		is_idle = !database->wants_pass && !has_settled_of(MyDatabaseId);
+		is_idle = !database->wants_pass &&
+			count_settled_of(MyDatabaseId) == 0;
 		if (is_idle)
 		{
 			database->pid = 0;
@@ -399,21 +401,30 @@ worker_shared_pop_settled(void)
 {
 	CommitLogEntry *entries;
 	List	   *list = NIL;
+	int			max_entries;
 	int			nentries = 0;
 	int			nkept = 0;
 	int			position;
 
 	if (state.shared == NULL)
 		return NIL;
+	LWLockAcquire(state.lock, LW_SHARED);
+	max_entries = count_settled_of(MyDatabaseId);
+	LWLockRelease(state.lock);
+	if (max_entries == 0)
+		return NIL;
 
-	/* nothing that may raise while entries are neither here nor there */
-	entries = palloc0(sizeof(CommitLogEntry) * MAX_SETTLED);
+	/*
+	 * Nothing that may raise while entries are neither here nor there, so
+	 * what has been pushed since they were counted stays for the next time.
+	 */
+	entries = palloc0(sizeof(CommitLogEntry) * max_entries);
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
 	for (position = 0; position < state.shared->nsettled; position++)
 	{
 		SettledTransaction *settled = &state.shared->settled[position];
 
-		if (settled->database == MyDatabaseId)
+		if (settled->database == MyDatabaseId && nentries < max_entries)
 		{
 			entries[nentries].xid = settled->xid;
 			entries[nentries++].token = settled->token;
