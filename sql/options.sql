@@ -26,13 +26,17 @@ ALTER SERVER opt OPTIONS (ADD fetch_sise '10');
 ALTER FOREIGN TABLE opt_t OPTIONS (ADD tablename 't');
 ALTER FOREIGN TABLE opt_t ALTER a OPTIONS (ADD name 'b');
 ALTER FOREIGN DATA WRAPPER shard_fdw OPTIONS (ADD host 'h');
--- places: what belongs to a mapping, a table or a column is not for a server
+-- places: what belongs to a mapping, a table or a column is not for a server,
+-- and the hint says so
 ALTER SERVER opt OPTIONS (ADD user 'u');
 ALTER SERVER opt OPTIONS (ADD password 'p');
 ALTER SERVER opt OPTIONS (ADD password_required 'false');
 ALTER SERVER opt OPTIONS (ADD schema_name 's');
 ALTER USER MAPPING FOR CURRENT_USER SERVER opt OPTIONS (ADD host 'h');
+ALTER USER MAPPING FOR CURRENT_USER SERVER opt OPTIONS (ADD fetch_size '1');
 ALTER FOREIGN TABLE opt_t OPTIONS (ADD keep_connections 'off');
+ALTER FOREIGN TABLE opt_t OPTIONS (ADD column_name 'c');
+ALTER FOREIGN TABLE opt_t ALTER a OPTIONS (ADD table_name 't');
 -- what the wrapper sets itself
 \set VERBOSITY terse
 ALTER SERVER opt OPTIONS (ADD client_encoding 'utf8');
@@ -45,11 +49,24 @@ ALTER SERVER opt OPTIONS (ADD batch_size '-1');
 ALTER SERVER opt OPTIONS (SET fdw_startup_cost '-1');
 ALTER SERVER opt OPTIONS (SET fdw_tuple_cost 'cheap');
 ALTER SERVER opt OPTIONS (SET updatable 'perhaps');
+ALTER SERVER opt OPTIONS (SET fetch_size '');
+ALTER SERVER opt OPTIONS (SET fetch_size '99999999999');
+ALTER SERVER opt OPTIONS (SET fdw_tuple_cost '');
+ALTER SERVER opt OPTIONS (ADD pool_mode 'statement');
+ALTER SERVER opt OPTIONS (ADD pool_mode '');
 ALTER SERVER opt OPTIONS (SET analyze_sampling 'some');
 ALTER SERVER opt OPTIONS (SET extensions 'one two');
 ALTER SERVER opt OPTIONS (SET extensions 'not_installed_here');
 ALTER SERVER opt OPTIONS (SET extensions 'plpgsql');
 ALTER FOREIGN TABLE opt_t OPTIONS (SET schema_name '');
+-- values of libpq's options are looked at when they are used
+ALTER SERVER opt OPTIONS (SET connect_timeout 'soon');
+SELECT * FROM opt_t;
+ALTER SERVER opt OPTIONS (SET connect_timeout '');
+SELECT * FROM opt_t;
+ALTER SERVER opt OPTIONS (SET connect_timeout '99999999999');
+SELECT * FROM opt_t;
+ALTER SERVER opt OPTIONS (SET connect_timeout '2');
 -- SQLSTATEs of the three kinds of mistakes
 SELECT test.sqlstate('ALTER SERVER opt OPTIONS (ADD fetch_sise ''10'')') AS name,
   test.sqlstate('ALTER SERVER opt OPTIONS (SET fetch_size ''x'')') AS value,

@@ -86,6 +86,17 @@ is($answer->sqlstate, '08001', 'connect_timeout of the server: 08001');
 cmp_ok($took, '>', 3, 'not before it');
 cmp_ok($took, '<', 6, 'and not much later');
 $relay->heal('shard_0');
+$session->close;
+
+# more seconds than an int has milliseconds: these would wrap around to 8 ms
+$cluster->sql("ALTER SERVER shard_0 OPTIONS (SET connect_timeout '115964117')");
+$relay->partition('shard_0');
+$session = $cluster->session;
+$session->safe("SET statement_timeout = '300ms'");
+is($session->query($by_key)->sqlstate,
+	'57014', 'a very long connect_timeout: not over at once');
+$session->close;
+$relay->heal('shard_0');
 $cluster->sql('ALTER SERVER shard_0 OPTIONS (DROP connect_timeout)');
 
 # ---- during a query ----

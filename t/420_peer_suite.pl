@@ -24,7 +24,14 @@ my @listed = (
 		heading => 'Unknown options',
 		until => 15,
 		theirs => qr/^HINT: Valid options in this context are: .*$/,
-		ours => qr/^(HINT: Perhaps you meant the option "\w+"\.)?$/,
+		ours => qr/^(HINT: It is an option of a [\w ]+\.)?$/,
+		count => 2
+	},
+	{
+		heading => 'Unknown options',
+		from => 16,
+		theirs => qr/^HINT: Perhaps you meant the option "\w+"\.$/,
+		ours => qr/^HINT: It is an option of a [\w ]+\.$/,
 		count => 2
 	},
 	{

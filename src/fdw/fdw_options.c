@@ -78,6 +78,13 @@ check_name(DefElem *def)
 				errdetail("The name must not be empty."));
 }
 
+/* For messages: an empty value has to be seen. */
+static const char *
+shown(const char *value)
+{
+	return value[0] == '\0' ? "\"\"" : value;
+}
+
 static double
 parse_cost(DefElem *def)
 {
@@ -88,7 +95,7 @@ parse_cost(DefElem *def)
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				errmsg("invalid value for floating point option \"%s\": %s",
-					   def->defname, value));
+					   def->defname, shown(value)));
 	if (cost < 0)
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -107,13 +114,15 @@ static int
 parse_count(DefElem *def)
 {
 	char	   *value = defGetString(def);
+	const char *hint = NULL;
 	int			count;
 
-	if (!parse_int(value, &count, 0, NULL))
+	if (!parse_int(value, &count, 0, &hint))
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				errmsg("invalid value for integer option \"%s\": %s",
-					   def->defname, value));
+					   def->defname, shown(value)),
+				hint ? errhint("%s", _(hint)) : 0);
 	if (count <= 0)
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -153,7 +162,7 @@ parse_sampling(DefElem *def)
 	ereport(ERROR,
 			errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			errmsg("invalid value for string option \"%s\": %s",
-				   def->defname, value),
+				   def->defname, shown(value)),
 			errhint("Valid values are \"auto\", \"bernoulli\", \"off\", \"random\" and \"system\"."));
 	return FDW_SAMPLING_OFF;	/* keep compiler quiet */
 }
@@ -421,14 +430,41 @@ nearest_option(const char *name, int place)
 	return nearest;
 }
 
+/* The kind of object that has an option of that name, or NULL. */
+static const char *
+right_place(const char *name)
+{
+	static const struct
+	{
+		int			place;
+		const char *kind;
+	}			kinds[] = {
+		{ON_SERVER, "foreign server"},
+		{ON_MAPPING, "user mapping"},
+		{ON_TABLE, "foreign table"},
+		{ON_COLUMN, "column"}
+	};
+	int			position;
+
+	for (position = 0; position < lengthof(kinds); position++)
+	{
+		if (find_own_option(name, kinds[position].place) ||
+			is_libpq_option(name, kinds[position].place))
+			return kinds[position].kind;
+	}
+	return NULL;
+}
+
 static void
 report_invalid_option(const char *name, int place)
 {
-	const char *nearest = nearest_option(name, place);
+	const char *right = right_place(name);
+	const char *nearest = right ? NULL : nearest_option(name, place);
 
 	ereport(ERROR,
 			errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 			errmsg("invalid option \"%s\"", name),
+			right ? errhint("It is an option of a %s.", right) :
 			nearest ? errhint("Perhaps you meant the option \"%s\".", nearest) :
 			place == 0 ? errhint("There are no valid options in this context.") :
 			0);

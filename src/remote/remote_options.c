@@ -30,6 +30,7 @@
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "common/base64.h"
+#include "common/string.h"
 #include "libpq-fe.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -368,6 +369,28 @@ add_scram_keys(KeywordList *list)
 }
 
 /*
+ * The text is taken as it is when the option is written, as those of all libpq
+ * options are.
+ */
+static int
+parse_timeout(const ForeignServer *server, const char *value)
+{
+	char	   *end;
+	int			seconds;
+
+	errno = 0;
+	seconds = strtoint(value, &end, 10);
+	if (end == value || *end != '\0' || errno == ERANGE)
+		ereport(ERROR,
+				errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("invalid value for integer option \"%s\": %s",
+					   "connect_timeout", value[0] ? value : "\"\""),
+				errdetail("The option of server \"%s\" is a number of seconds.",
+						  server->servername));
+	return seconds;
+}
+
+/*
  * libpq leaves connect_timeout to whoever connects without blocking.  As in
  * libpq, less than 2 seconds counts as 2 and 0 means no limit; ours is then
  * the setting, since nothing may wait for ever.
@@ -376,11 +399,11 @@ static int
 connect_timeout_ms(const ForeignServer *server)
 {
 	const char *value = find_option(server->options, "connect_timeout");
-	int			seconds = value ? pg_strtoint32(value) : 0;
+	int			seconds = value ? parse_timeout(server, value) : 0;
 
 	if (seconds <= 0)
 		return setting_connect_timeout;
-	return Max(seconds, 2) * 1000;
+	return Min(Max(seconds, 2), INT_MAX / 1000) * 1000;
 }
 
 /*
@@ -459,7 +482,7 @@ remote_options_parse_pooling(const char *value)
 	ereport(ERROR,
 			errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			errmsg("invalid value for string option \"%s\": %s",
-				   "pool_mode", value),
+				   "pool_mode", value[0] ? value : "\"\""),
 			errhint("Valid values are \"none\", \"session\" and \"transaction\"."));
 	return REMOTE_POOLING_NONE; /* keep compiler quiet */
 }
