@@ -19,6 +19,14 @@ INSERT INTO md SELECT i, 'bulk', i FROM generate_series(10, 250) i WHERE i NOT I
 SELECT (SELECT count(*) FROM s0.md) AS s0, (SELECT count(*) FROM s1.md) AS s1,
   (SELECT count(*) FROM md_local) AS local, (SELECT count(*) FROM md) AS all;
 INSERT INTO md VALUES (300, 'nowhere', 0);
+-- and not to another one, straight into the partition, or after a trigger
+INSERT INTO md0 VALUES (150, 'elsewhere', 0) RETURNING k;
+INSERT INTO md0 SELECT i, 'elsewhere', i FROM generate_series(300, 310) i;
+INSERT INTO md0 VALUES (2, 'there', 0), (150, 'elsewhere', 0) ON CONFLICT DO NOTHING;
+CREATE FUNCTION md_elsewhere() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.k := NEW.k + 100; RETURN NEW; END $$;
+CREATE TRIGGER elsewhere BEFORE INSERT ON md0 FOR EACH ROW EXECUTE FUNCTION md_elsewhere();
+INSERT INTO md VALUES (3, 'elsewhere', 0);
+DROP TRIGGER elsewhere ON md0;
 -- one statement on the shard
 UPDATE md SET n = n + 1000 WHERE k BETWEEN 95 AND 104;
 \echo :ROW_COUNT
@@ -75,8 +83,7 @@ INSERT INTO md VALUES (7, 'bad', 0);
 UPDATE md SET v = 'bad' WHERE k = 110;
 UPDATE md SET v = 'b' || 'ad' WHERE test.here(k = 110);
 SELECT test.sqlstate('INSERT INTO md VALUES (7, ''bad'', 0)') AS check_violation,
-  test.sqlstate('INSERT INTO md VALUES (41, ''again'', 0)') AS unique_violation,
-  test.sqlstate('INSERT INTO md0 (v) VALUES (''no key'')') AS not_null_violation;
+  test.sqlstate('INSERT INTO md VALUES (41, ''again'', 0)') AS unique_violation;
 -- the key, see also move.sql
 UPDATE md SET k = 8 WHERE k = 5 RETURNING tableoid::regclass, k;
 UPDATE md SET k = 9 WHERE k = 250 RETURNING tableoid::regclass, k;
@@ -92,6 +99,7 @@ INSERT INTO md_gen VALUES (1, 3, DEFAULT, NULL) RETURNING *;
 INSERT INTO md_gen (a, g) VALUES (1, 1);
 UPDATE md_gen SET a = a + 10 WHERE id = 100 RETURNING a, g;
 UPDATE md_gen SET a = a + 10 WHERE test.here(id = 101) RETURNING a, g;
+SELECT test.sqlstate('INSERT INTO md_gen (id) VALUES (NULL)') AS not_null_violation;
 -- (a foreign table without the columns leaves them to the shard)
 CREATE FOREIGN TABLE md_gen_a (a int) SERVER shard0 OPTIONS (schema_name 's0', table_name 'md_gen');
 INSERT INTO md_gen_a VALUES (50);
@@ -157,4 +165,4 @@ DROP VIEW md_view;
 DROP FOREIGN TABLE md_gen, md_gen_a, md_part;
 DROP TABLE md, md_new, s0.md, s1.md, s0.md_gen, s0.md_part;
 DROP SEQUENCE md_seq;
-DROP FUNCTION md_value(text, int), md_count();
+DROP FUNCTION md_value(text, int), md_count(), md_elsewhere();

@@ -581,6 +581,23 @@ check_policies(const ModifyState *modify, ResultRelInfo *rinfo,
 		ExecWithCheckOptions(modify->policy_kind, rinfo, slot, modify->estate);
 }
 
+/*
+ * A row of a partition that was not found by tuple routing, or that a trigger
+ * may have changed since, need not belong there.  Core leaves that to COPY.
+ */
+static void
+check_new_row(const ModifyState *modify, ResultRelInfo *rinfo,
+			  TupleTableSlot *slot)
+{
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+
+	check_policies(modify, rinfo, slot);
+	if (modify->rel->rd_rel->relispartition &&
+		(rinfo->ri_RootResultRelInfo == NULL ||
+		 (triggers && triggers->trig_insert_before_row)))
+		(void) ExecPartitionCheck(rinfo, slot, modify->estate, true);
+}
+
 static void
 start_bulk(ModifyState *modify)
 {
@@ -607,7 +624,7 @@ shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 
 	if (modify->arrivals)
 		modify = modify->arrivals;
-	check_policies(modify, rinfo, slot);
+	check_new_row(modify, rinfo, slot);
 	if (!modify->is_bulk)
 		return modify_row(modify, slot, planSlot);
 	if (modify->writer == NULL)
@@ -714,6 +731,8 @@ shardExecForeignBatchInsert(EState *estate, ResultRelInfo *rinfo,
 	old_context = MemoryContextSwitchTo(modify->row_context);
 	requests = palloc(sizeof(RemoteRequest *) * *numSlots);
 	inserted = palloc(sizeof(TupleTableSlot *) * *numSlots);
+	for (row = 0; row < *numSlots; row++)
+		check_new_row(modify, rinfo, slots[row]);
 	for (row = 0; row < *numSlots; row++)
 		requests[row] = queue_row(modify, slots[row], NULL);
 	(void) remote_request_finish_all(requests, *numSlots, 0);
