@@ -49,6 +49,22 @@ sub ask
 	return $answer->is_ok ? $answer->text : $answer->describe;
 }
 
+sub refused_on_standby_ok
+{
+	my ($node, $what, $name) = @_;
+	my $session =
+	  ShardSession->connect(host => $node->host, port => $node->port);
+	my $answer = $session->query("SELECT * FROM shard_fdw.$what");
+
+	is($answer->sqlstate, '25006', "$name: $what");
+	like($answer->message,
+		qr/^cannot use shard_fdw\.\Q$what\E during recovery$/,
+		"$name: $what says what is wrong");
+	like($answer->hint, qr/on the primary/, "$name: $what, and where to go");
+	$session->close;
+	return;
+}
+
 # Stops a transfer of the original before it is decided, or before the shards
 # are told.
 sub stop_transfer
@@ -222,6 +238,8 @@ foreach my $where (qw(undecided decided))
 	$standby->start;
 	$stopped = stop_transfer($where);
 	$original->wait_for_catchup($standby, 'flush', $original->lsn('flush'));
+	refused_on_standby_ok($standby, $_, "not yet promoted, $where")
+	  foreach 'in_doubt', 'resolve()';
 	$standby->promote;
 	is( ask($standby, 'SELECT count(*) FROM shard_fdw.commit_log'),
 		$where eq 'decided' ? 1 : 0,

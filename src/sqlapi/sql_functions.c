@@ -247,6 +247,21 @@ put_report(FunctionCallInfo fcinfo, const RecoveryReport *report)
 	put_row(fcinfo, values, nulls);
 }
 
+/*
+ * What is prepared on a shard is newer than what has been replayed here: a
+ * transaction that has committed would be taken for aborted.
+ */
+static void
+refuse_on_standby(const char *what)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot use %s during recovery", what),
+				 errdetail("A standby does not know what its primary runs and has decided by now."),
+				 errhint("Use it on the primary. The rows of shard_fdw.commit_log can be read here.")));
+}
+
 Datum
 shard_fdw_resolve(PG_FUNCTION_ARGS)
 {
@@ -254,8 +269,8 @@ shard_fdw_resolve(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 	TimestampTz deadline;
 
+	refuse_on_standby("shard_fdw.resolve()");
 	PreventCommandIfReadOnly("shard_fdw.resolve()");
-	PreventCommandDuringRecovery("shard_fdw.resolve()");
 	refuse_after_use_of_shards("shard_fdw.resolve()");
 	if (!PG_ARGISNULL(0))
 	{
@@ -334,7 +349,7 @@ shard_fdw_find_in_doubt(PG_FUNCTION_ARGS)
 													   LOOK_LIMIT_MS);
 	ListCell   *cell;
 
-	PreventCommandDuringRecovery("shard_fdw.find_in_doubt()");
+	refuse_on_standby("shard_fdw.in_doubt");
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(cell, recovery_look(NIL, deadline))
 	{
