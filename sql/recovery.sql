@@ -70,6 +70,21 @@ CALL test.log(:'committed', 6, :'remote');
 SELECT count(*) > 0 AS called FROM shard_fdw.resolve();
 SELECT test.settled();
 
+-- the same behind more rows than are asked for at a time, whose xid the shard
+-- says is in progress: those wait, and it does not
+SELECT dblink_exec('other', 'BEGIN');
+SELECT remote AS in_progress FROM dblink('other', 'SELECT pg_current_xact_id()::text') AS (remote xid8) \gset
+INSERT INTO shard_fdw.commit_log
+  SELECT :'committed', token, test.incarnation(), now(), ARRAY[oid], ARRAY[current_user::regrole::oid],
+    ARRAY[0], ARRAY[:'in_progress'::xid8], ARRAY[0], ARRAY[0]
+  FROM pg_foreign_server, generate_series(10001, 11001) token WHERE srvname = 'shard0';
+CALL test.log(:'committed', 7, :'remote');
+SELECT server_name, waiting >= 1001 AS waiting, failed FROM shard_fdw.resolve('shard0');
+SELECT count(*), count(*) FILTER (WHERE token = 7) AS behind FROM shard_fdw.commit_log;
+SELECT dblink_exec('other', 'COMMIT');
+SELECT count(*) > 0 AS called FROM shard_fdw.resolve('shard0');
+SELECT test.settled();
+
 -- prepared and the transaction runs here: nothing is done
 BEGIN;
 SELECT pg_current_xact_id() AS running \gset

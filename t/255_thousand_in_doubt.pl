@@ -37,6 +37,28 @@ $cluster->sql("CREATE FOREIGN TABLE ledger_$_ PARTITION OF ledger FOR VALUES"
 	  . " IN ($_) SERVER shard_$_ OPTIONS (table_name 'ledger')")
   foreach 0 .. 3;
 
+my ($identity, $database) = split(
+	/\|/,
+	$cluster->sql("SELECT lpad(to_hex(identity), 16, '0'), d.oid FROM"
+		  . ' shard_fdw.coordinator, pg_database d'
+		  . ' WHERE datname = current_database()'));
+my $incarnation = $cluster->sql('SELECT (extract(epoch FROM'
+	  . ' pg_postmaster_start_time()) * 1000000)::bigint');
+my $user = $cluster->sql('SELECT current_user::regrole::oid');
+my @servers = map {
+	$cluster->sql(
+		"SELECT oid FROM pg_foreign_server WHERE srvname = 'shard_$_'")
+} 0 .. 3;
+
+# The name of a branch on shard n.
+sub gid
+{
+	my ($xid, $token, $n) = @_;
+	return join('_',
+		'sfdw1', $identity, $database, $incarnation, $xid,
+		sprintf('%016x', $token), $n, $servers[$n], $user);
+}
+
 # The branches and the rows that a thousand sessions would have left behind,
 # every other one without a row: it aborted.  Until the end they belong to a
 # transaction that runs.
@@ -44,31 +66,15 @@ sub leave_behind
 {
 	my ($first) = @_;
 	my $last = $first + TRANSACTIONS - 1;
-	my ($identity, $database) = split(
-		/\|/,
-		$cluster->sql("SELECT lpad(to_hex(identity), 16, '0'), d.oid FROM"
-			  . ' shard_fdw.coordinator, pg_database d'
-			  . ' WHERE datname = current_database()'));
-	my ($incarnation) = $cluster->sql('SELECT (extract(epoch FROM'
-		  . ' pg_postmaster_start_time()) * 1000000)::bigint');
-	my $user = $cluster->sql('SELECT current_user::regrole::oid');
 	my $owner = $cluster->session;
 	$owner->safe('BEGIN');
 	my $xid = $owner->safe('SELECT pg_current_xact_id()');
-	my @servers = map {
-		$cluster->sql(
-			"SELECT oid FROM pg_foreign_server WHERE srvname = 'shard_$_'")
-	} 0 .. 3;
 	my %remote;
 
 	foreach my $n (0 .. 3)
 	{
 		my $session = $cluster->shard_session($n);
-		my @gids = map {
-			join('_',
-				'sfdw1', $identity, $database, $incarnation, $xid,
-				sprintf('%016x', $_), $n, $servers[$n], $user)
-		} $first .. $last;
+		my @gids = map { gid($xid, $_, $n) } $first .. $last;
 		my $tx = $first;
 		while (my @some = splice(@gids, 0, 100))
 		{
@@ -129,6 +135,22 @@ sub ledger_ok
 
 my $owner = leave_behind(1);
 is(scalar($cluster->prepared), 4 * TRANSACTIONS, 'four thousand branches');
+
+# one more, which aborted, behind all those that still run
+{
+	my $gid = gid($cluster->sql('SELECT pg_current_xact_id()'), 0, 0);
+	$cluster->shard_sql(0, 'BEGIN; INSERT INTO ledger VALUES (0, 0);'
+		  . " PREPARE TRANSACTION '$gid'");
+	is( $cluster->sql(
+			"SELECT waiting, failed FROM shard_fdw.resolve('shard_0')"),
+		TRANSACTIONS . '|0',
+		'a thousand wait');
+	is(scalar(grep { $_ eq $gid } $cluster->prepared_on(0)),
+		0, 'the one behind them does not');
+	is(scalar(grep { $_->{server} eq 'shard_0' } $cluster->in_doubt),
+		TRANSACTIONS, 'in_doubt shows all');
+}
+
 my $start = time();
 $owner->safe('COMMIT');
 is($cluster->log_rows, TRANSACTIONS / 2, 'half of them committed');

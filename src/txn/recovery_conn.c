@@ -90,3 +90,12 @@ recovery_conn_open(Oid userid, Oid serverid, char **error)
 	PG_END_TRY();
 	return conn;
 }
+
+RemoteRequest *
+recovery_conn_queue(RemoteConn *conn, const char *sql)
+{
+	RemoteRequest *request = remote_request_queue_sql(conn, sql, 0);
+
+	remote_request_queue_sync(conn);
+	return request;
+}

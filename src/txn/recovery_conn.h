@@ -21,6 +21,9 @@
  */
 extern RemoteConn *recovery_conn_open(Oid userid, Oid serverid, char **error);
 
+/* Queues a statement as a segment of its own. */
+extern RemoteRequest *recovery_conn_queue(RemoteConn *conn, const char *sql);
+
 /* What made a request fail, as one line. */
 extern char *recovery_conn_error(RemoteRequest *request);
 

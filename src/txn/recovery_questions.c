@@ -23,7 +23,7 @@
 #include "txn/recovery_questions.h"
 #include "txn/shard_history.h"
 
-/* questions asked in one pass */
+/* questions on their way at a time */
 #define MAX_QUESTIONS 1000
 
 typedef struct Question
@@ -35,9 +35,13 @@ typedef struct Question
 struct RecoveryQuestions
 {
 	RecoveryReport *report;
-	RemoteRequest *history_request; /* NULL: nothing has been asked */
+	RemoteConn *conn;
+	List	   *participants;	/* to ask for */
+	int			next_participant;	/* the first one not asked for yet */
+	RemoteRequest *history_request; /* NULL: not asked, or answered */
+	bool		has_history;	/* answered, in: */
 	ShardHistory now;
-	List	   *asked;			/* of Question */
+	List	   *asked;			/* of Question: on their way */
 	bool		has_more;		/* something is left for another pass */
 };
 
@@ -87,29 +91,33 @@ participant_is_lost(RecoveryQuestions *questions,
 
 /* ---- asking ---- */
 
-static RemoteRequest *
-queue_segment(RemoteConn *conn, const char *sql)
-{
-	RemoteRequest *request = remote_request_queue_sql(conn, sql, 0);
-
-	remote_request_queue_sync(conn);
-	return request;
-}
-
 static void
-ask(RecoveryQuestions *questions, RemoteConn *conn,
-	RecoveryParticipant *participant)
+ask(RecoveryQuestions *questions, RecoveryParticipant *participant)
 {
 	Question   *question = palloc(sizeof(Question));
 	char	   *sql = psprintf("SELECT pg_catalog.pg_xact_status('" UINT64_FORMAT "'::pg_catalog.xid8)",
 							   participant->who->remote_xid);
 
-	if (questions->history_request == NULL)
-		questions->history_request =
-			queue_segment(conn, "SELECT " SHARD_HISTORY_SQL);
 	question->participant = participant;
-	question->request = queue_segment(conn, sql);
+	question->request = recovery_conn_queue(questions->conn, sql);
 	questions->asked = lappend(questions->asked, question);
+}
+
+/*
+ * Asks the next questions; false when there are no more.  Participants about
+ * whom no answer decides hold up none behind them.
+ */
+static bool
+ask_next(RecoveryQuestions *questions)
+{
+	if (questions->participants != NIL && questions->next_participant == 0)
+		questions->history_request =
+			recovery_conn_queue(questions->conn, "SELECT " SHARD_HISTORY_SQL);
+	while (questions->next_participant < list_length(questions->participants) &&
+		   list_length(questions->asked) < MAX_QUESTIONS)
+		ask(questions, list_nth(questions->participants,
+								questions->next_participant++));
+	return questions->asked != NIL;
 }
 
 void
@@ -127,10 +135,9 @@ recovery_questions_add(RecoveryQuestions *questions, RemoteConn *conn,
 			questions->report->waiting++;
 			break;
 		case BRANCH_ACTION_ASK:
-			if (list_length(questions->asked) < MAX_QUESTIONS)
-				ask(questions, conn, participant);
-			else
-				questions->has_more = true;
+			questions->conn = conn;
+			questions->participants = lappend(questions->participants,
+											  participant);
 			break;
 		case BRANCH_ACTION_LOST:
 			participant_is_lost(questions, participant, "never told");
@@ -142,8 +149,8 @@ recovery_questions_add(RecoveryQuestions *questions, RemoteConn *conn,
 	}
 }
 
-bool
-recovery_questions_is_answered(const RecoveryQuestions *questions)
+static bool
+is_answered(const RecoveryQuestions *questions)
 {
 	ListCell   *cell;
 
@@ -234,30 +241,53 @@ finish_question(RecoveryQuestions *questions, const Question *question)
 	}
 }
 
-bool
-recovery_questions_finish(RecoveryQuestions *questions)
+static void
+finish_history(RecoveryQuestions *questions)
 {
 	RemoteRequest *history = questions->history_request;
-	bool		is_known = false;
+
+	questions->has_history = remote_request_state(history) == REMOTE_REQUEST_DONE;
+	if (questions->has_history)
+		questions->now =
+			shard_history_parse(remote_result_value(remote_request_result(history), 0, 0));
+	else
+		note_failure(questions, history);
+	remote_request_release(history);
+	questions->history_request = NULL;
+}
+
+static void
+finish_asked(RecoveryQuestions *questions)
+{
 	ListCell   *cell;
 
-	if (history)
-	{
-		is_known = remote_request_state(history) == REMOTE_REQUEST_DONE;
-		if (is_known)
-			questions->now =
-				shard_history_parse(remote_result_value(remote_request_result(history), 0, 0));
-		else
-			note_failure(questions, history);
-		remote_request_release(history);
-	}
+	if (questions->history_request)
+		finish_history(questions);
 	foreach(cell, questions->asked)
 	{
 		Question   *question = lfirst(cell);
 
-		if (is_known)
+		if (questions->has_history)
 			finish_question(questions, question);
 		remote_request_release(question->request);
 	}
+	questions->asked = NIL;
+}
+
+bool
+recovery_questions_advance(RecoveryQuestions *questions)
+{
+	do
+	{
+		if (!is_answered(questions))
+			return false;
+		finish_asked(questions);
+	} while (ask_next(questions));
+	return true;
+}
+
+bool
+recovery_questions_has_more(const RecoveryQuestions *questions)
+{
 	return questions->has_more;
 }

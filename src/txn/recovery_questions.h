@@ -24,19 +24,18 @@ typedef struct RecoveryQuestions RecoveryQuestions;
 /* On whose connection to ask comes with the first question. */
 extern RecoveryQuestions *recovery_questions_create(RecoveryReport *report);
 
-/*
- * Decides about the participant, or asks for it.
- */
+/* Decides about the participant, or will ask for it. */
 extern void recovery_questions_add(RecoveryQuestions *questions,
 								   RemoteConn *conn,
 								   RecoveryParticipant *participant);
 
-/* Is nothing left to wait for? */
-extern bool recovery_questions_is_answered(const RecoveryQuestions *questions);
-
 /*
- * Acts on the answers; true when something is left for another pass.
+ * Asks, some at a time, and acts on the answers; true when all have come.
+ * Never waits.
  */
-extern bool recovery_questions_finish(RecoveryQuestions *questions);
+extern bool recovery_questions_advance(RecoveryQuestions *questions);
+
+/* When all have come: is something left for another pass? */
+extern bool recovery_questions_has_more(const RecoveryQuestions *questions);
 
 #endif							/* SHARD_FDW_TXN_RECOVERY_QUESTIONS_H */

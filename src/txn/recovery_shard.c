@@ -45,8 +45,8 @@
 #include "txn/shard_session.h"
 #include "txn/sync_rep.h"
 
-/* branches finished in one pass */
-#define MAX_BRANCHES 1000
+/* commits and rollbacks on their way at a time */
+#define MAX_ACTIONS 1000
 
 /* how often and how long to try for the lock, and to wait for a standby */
 #define LOCK_RETRY_MS 100
@@ -112,6 +112,8 @@ struct RecoveryShard
 	TimestampTz next_try;
 	XLogRecPtr	decision_lsn;	/* all rows found are on disk up to here */
 	List	   *tasks;			/* of BranchTask */
+	int			next_task;		/* the first one whose action is not begun */
+	List	   *acting;			/* tasks whose action is on its way */
 	RecoveryQuestions *questions;
 	bool		has_more;		/* something is left for another pass */
 	bool		needs_presence; /* something is unsettled in the end */
@@ -147,15 +149,6 @@ note_failure(RecoveryShard *shard, RemoteRequest *request)
 {
 	shard->report->failed++;
 	note_error(shard, recovery_conn_error(request));
-}
-
-static RemoteRequest *
-queue_segment(RemoteConn *conn, const char *sql)
-{
-	RemoteRequest *request = remote_request_queue_sql(conn, sql, 0);
-
-	remote_request_queue_sync(conn);
-	return request;
 }
 
 /*
@@ -243,8 +236,8 @@ queue_listing(RecoveryShard *shard)
 		lock_sql = psprintf("SELECT pg_catalog.pg_is_in_recovery(), "
 							"pg_catalog.pg_try_advisory_lock(" INT64_FORMAT ")",
 							lock_key(shard));
-	shard->lock_request = queue_segment(shard->main, lock_sql);
-	shard->list_request = queue_segment(shard->main, LIST_SQL);
+	shard->lock_request = recovery_conn_queue(shard->main, lock_sql);
+	shard->list_request = recovery_conn_queue(shard->main, LIST_SQL);
 	change_state(shard, SHARD_LISTING);
 }
 
@@ -309,20 +302,8 @@ read_list(RecoveryShard *shard)
 	{
 		Gid			gid;
 
-		if (!gid_parse(remote_result_value(result, row, 0), &gid) ||
-			!is_of_shard(shard, &gid))
-			continue;
-		if (list_length(shard->tasks) >= MAX_BRANCHES)
-		{
-			RecoveryParticipant *participant =
-			recovery_rows_find(shard->rows, gid.xid, gid.token, gid.branch);
-
-			/* not to be asked about, since it is there */
-			if (participant)
-				participant->is_prepared = true;
-			shard->has_more = true;
-		}
-		else
+		if (gid_parse(remote_result_value(result, row, 0), &gid) &&
+			is_of_shard(shard, &gid))
 			add_task(shard, &gid, remote_result_value(result, row, 1));
 	}
 }
@@ -367,34 +348,50 @@ start_confirming_if_needed(RecoveryShard *shard)
 			facts->is_logged)
 			continue;
 		remote_request_release(shard->list_request);
-		shard->list_request = queue_segment(shard->main, LIST_SQL);
+		shard->list_request = recovery_conn_queue(shard->main, LIST_SQL);
 		change_state(shard, SHARD_CONFIRMING);
 		return true;
 	}
 	return false;
 }
 
-static bool
-is_in_list(const RecoveryShard *shard, const Gid *gid)
+static int
+compare_names(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *) left, *(const char *const *) right);
+}
+
+/*
+ * Drops the tasks that are not in the list any more.
+ */
+static void
+drop_finished_tasks(RecoveryShard *shard)
 {
 	RemoteResult *result = remote_request_result(shard->list_request);
-	char		name[GID_MAX_LENGTH + 1];
+	int			nnames = remote_result_nrows(result);
+	const char **names = palloc(sizeof(char *) * Max(nnames, 1));
+	List	   *kept = NIL;
+	ListCell   *cell;
 	int			row;
 
-	gid_format(gid, name);
-	for (row = 0; row < remote_result_nrows(result); row++)
+	for (row = 0; row < nnames; row++)
+		names[row] = remote_result_value(result, row, 0);
+	qsort(names, nnames, sizeof(char *), compare_names);
+	foreach(cell, shard->tasks)
 	{
-		if (strcmp(remote_result_value(result, row, 0), name) == 0)
-			return true;
+		char		gid[GID_MAX_LENGTH + 1];
+		const char *name = gid;
+
+		gid_format(&((BranchTask *) lfirst(cell))->gid, gid);
+		if (bsearch(&name, names, nnames, sizeof(char *), compare_names))
+			kept = lappend(kept, lfirst(cell));
 	}
-	return false;
+	shard->tasks = kept;
 }
 
 static void
 finish_confirming(RecoveryShard *shard)
 {
-	ListCell   *cell;
-
 	if (!remote_request_is_final(shard->list_request))
 		return;
 	if (remote_request_state(shard->list_request) != REMOTE_REQUEST_DONE)
@@ -403,13 +400,7 @@ finish_confirming(RecoveryShard *shard)
 		change_state(shard, SHARD_FINISHED);
 		return;
 	}
-	foreach(cell, shard->tasks)
-	{
-		BranchTask *task = lfirst(cell);
-
-		if (!is_in_list(shard, &task->gid))
-			shard->tasks = foreach_delete_current(shard->tasks, cell);
-	}
+	drop_finished_tasks(shard);
 	start_asking(shard);
 }
 
@@ -515,10 +506,10 @@ start_action(BranchTask *task, RemoteConn *conn)
 
 	gid_format(&task->gid, gid);
 	task->request =
-		queue_segment(conn,
-					  psprintf("%s PREPARED '%s'",
-							   task->action == BRANCH_ACTION_COMMIT ? "COMMIT" : "ROLLBACK",
-							   gid));
+		recovery_conn_queue(conn,
+							psprintf("%s PREPARED '%s'",
+									 task->action == BRANCH_ACTION_COMMIT ? "COMMIT" : "ROLLBACK",
+									 gid));
 }
 
 /*
@@ -578,6 +569,28 @@ note_histories(RecoveryShard *shard)
 	}
 }
 
+/*
+ * Begins the next actions; false when there are no more.  Branches that have
+ * to wait, or that fail each time, hold up none behind them.
+ */
+static bool
+begin_actions(RecoveryShard *shard)
+{
+	shard->acting = NIL;
+	while (shard->next_task < list_length(shard->tasks) &&
+		   list_length(shard->acting) < MAX_ACTIONS)
+	{
+		BranchTask *task = list_nth(shard->tasks, shard->next_task++);
+
+		if (task->action != BRANCH_ACTION_COMMIT &&
+			task->action != BRANCH_ACTION_ROLLBACK)
+			continue;
+		start_action(task, conn_for_user(shard, task->gid.user));
+		shard->acting = lappend(shard->acting, task);
+	}
+	return shard->acting != NIL;
+}
+
 static void
 start_acting(RecoveryShard *shard)
 {
@@ -597,10 +610,7 @@ start_acting(RecoveryShard *shard)
 
 		task->facts.is_decision_safe = is_safe;
 		task->action = decision_branch_action(&task->facts);
-		if (task->action == BRANCH_ACTION_COMMIT ||
-			task->action == BRANCH_ACTION_ROLLBACK)
-			start_action(task, conn_for_user(shard, task->gid.user));
-		else
+		if (task->action == BRANCH_ACTION_WAIT)
 			shard->report->waiting++;
 		if (task->facts.is_incarnation_alive)
 		{
@@ -613,6 +623,7 @@ start_acting(RecoveryShard *shard)
 		note_error(shard, pstrdup("the synchronous standby has not confirmed the decision"));
 		shard->has_more = true;
 	}
+	begin_actions(shard);
 	change_state(shard, SHARD_ACTING);
 }
 
@@ -686,23 +697,17 @@ finish_acting(RecoveryShard *shard)
 {
 	ListCell   *cell;
 
-	foreach(cell, shard->tasks)
+	foreach(cell, shard->acting)
 		repeat_action_if_needed(shard, lfirst(cell));
-	foreach(cell, shard->tasks)
+	foreach(cell, shard->acting)
 	{
-		BranchTask *task = lfirst(cell);
-
-		if (task->request && !remote_request_is_final(task->request))
+		if (!remote_request_is_final(((BranchTask *) lfirst(cell))->request))
 			return;
 	}
-	foreach(cell, shard->tasks)
-	{
-		BranchTask *task = lfirst(cell);
-
-		if (task->request)
-			finish_action(shard, task);
-	}
-	start_asking(shard);
+	foreach(cell, shard->acting)
+		finish_action(shard, lfirst(cell));
+	if (!begin_actions(shard))
+		start_asking(shard);
 }
 
 /*
@@ -722,6 +727,7 @@ is_unsettled(const BranchTask *task)
 static void
 start_unlocking(RecoveryShard *shard)
 {
+	uint64		adopted = 0;	/* the last one */
 	ListCell   *cell;
 
 	shard->needs_presence = recovery_rows_on_server(shard->rows,
@@ -734,25 +740,28 @@ start_unlocking(RecoveryShard *shard)
 		if (!is_unsettled(task))
 			continue;
 		shard->needs_presence = true;
-		if (recovery_presence_is_enabled() &&
-			task->gid.incarnation != incarnation_own())
-			remote_request_release(queue_segment(shard->main,
-												 incarnation_adopt_sql(shard->identity,
-																	   task->gid.incarnation)));
+		if (!recovery_presence_is_enabled() ||
+			task->gid.incarnation == incarnation_own() ||
+			task->gid.incarnation == adopted)
+			continue;
+		adopted = task->gid.incarnation;
+		remote_request_release(recovery_conn_queue(shard->main,
+												   incarnation_adopt_sql(shard->identity,
+																		 adopted)));
 	}
 	shard->unlock_request =
-		queue_segment(shard->main,
-					  psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
-							   lock_key(shard)));
+		recovery_conn_queue(shard->main,
+							psprintf("SELECT pg_catalog.pg_advisory_unlock(" INT64_FORMAT ")",
+									 lock_key(shard)));
 	change_state(shard, SHARD_UNLOCKING);
 }
 
 static void
 finish_asking(RecoveryShard *shard)
 {
-	if (!recovery_questions_is_answered(shard->questions))
+	if (!recovery_questions_advance(shard->questions))
 		return;
-	if (recovery_questions_finish(shard->questions))
+	if (recovery_questions_has_more(shard->questions))
 		shard->has_more = true;
 	if (takes_lock(shard))
 		start_unlocking(shard);
