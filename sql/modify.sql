@@ -160,9 +160,26 @@ DO $$ BEGIN
 END $$;
 SELECT k, v FROM md ORDER BY k;
 DROP TRIGGER count_rows ON md;
+-- queries of a statement do not see what it has written, however many rows
+TRUNCATE md;
+INSERT INTO md SELECT i, 'old', i FROM generate_series(1, 290) i;
+UPDATE md z SET v = (SELECT count(*) FROM md y WHERE y.v = 'old' AND y.n % 2 = z.n % 2);
+\echo :ROW_COUNT
+SELECT v, count(*) FROM md GROUP BY v;
+CREATE TABLE s0.md_self (a int, b text);
+CREATE FOREIGN TABLE md_self (a int, b text) SERVER shard0 OPTIONS (schema_name 's0');
+INSERT INTO md_self SELECT i FROM generate_series(1, 10) i;
+INSERT INTO md_self SELECT c.n, repeat('x', 1000)
+  FROM generate_series(1, 300) i, LATERAL (SELECT count(*) AS n FROM md_self m WHERE m.a > i) c;
+\echo :ROW_COUNT
+SELECT count(*), sum(a), sum(length(b)) FROM md_self;
+WITH w AS (INSERT INTO md_self VALUES (1000)) SELECT max(a) FROM md_self;
+DELETE FROM md_self z WHERE (SELECT count(*) FROM md_self y WHERE y.a = z.a) > 1;
+\echo :ROW_COUNT
+SELECT a FROM md_self ORDER BY a;
 SELECT test.settled();
 DROP VIEW md_view;
-DROP FOREIGN TABLE md_gen, md_gen_a, md_part;
-DROP TABLE md, md_new, s0.md, s1.md, s0.md_gen, s0.md_part;
+DROP FOREIGN TABLE md_gen, md_gen_a, md_part, md_self;
+DROP TABLE md, md_new, s0.md, s1.md, s0.md_gen, s0.md_part, s0.md_self;
 DROP SEQUENCE md_seq;
 DROP FUNCTION md_value(text, int), md_count(), md_elsewhere();

@@ -19,6 +19,10 @@
  * writer that has something to send ends the COPY of the other, without
  * waiting for the answer, and its own stands behind that.
  *
+ * Rows that a query of the same plan would find, which the table does not have
+ * as far as that is concerned, are held back until the plan has run to its end:
+ * in memory as many as are sent together, more in a temporary file.
+ *
  * What has been sent and not answered is bounded by number (MAX_SENT) and by
  * the request engine, which tells how much data a COPY should be given.
  *
@@ -31,9 +35,11 @@
 #include "access/xact.h"
 #include "executor/tuptable.h"
 #include "lib/ilist.h"
+#include "storage/buffile.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "fdw/bulk_insert.h"
 #include "fdw/copy_format.h"
 #include "fdw/remote_sql.h"
@@ -105,6 +111,9 @@ struct BulkWriter
 	int			nrows;
 	int			chunk_size;
 	uint64		nrows_sent;
+	bool		is_held;		/* until the plan has run */
+	BufFile    *held;			/* chunks of rows, before those kept */
+	int			nheld;			/* chunks */
 
 	SentRows	copy;			/* the COPY that takes more rows, if any */
 	SentRows   *sent;			/* oldest first */
@@ -167,6 +176,12 @@ bulk_create(const BulkTarget *target)
 		init_rows(writer);
 	else
 		init_changes(writer);
+	writer->is_held = scan_group_may_see_table(target->estate, target->userid,
+											   target->serverid,
+											   RelationGetRelid(target->rel));
+	if (writer->is_held)
+		writer->mode = target->operation == CMD_INSERT ? BULK_INSERT_ONLY :
+			BULK_CHANGE_ONLY;
 	writer->max_rows = Max(Min(Min(target->batch_size, MIN_ROWS_FOR_COPY),
 							   MAX_PARAMS / writer->ncolumns), 1);
 	writer->chunk_size = CHUNK_SIZE;
@@ -262,10 +277,12 @@ end_copy(BulkWriter *writer)
 static bool
 has_something(const BulkWriter *writer)
 {
-	return writer->nrows > 0 || writer->copy.request || writer->nsent > 0;
+	return writer->nrows > 0 || writer->held || writer->copy.request ||
+		writer->nsent > 0;
 }
 
-static void finish_writers(EState *estate, TxnBranch *branch);
+static void finish_writers(EState *estate, TxnBranch *branch,
+						   uint64 statement);
 
 /*
  * To be called before anything is queued for the writer.  Older writers of
@@ -293,7 +310,7 @@ take_turn(BulkWriter *writer)
 		}
 		else if (peer->branch == writer->branch && is_older &&
 				 has_something(peer))
-			finish_writers(peer->target.estate, writer->branch);
+			finish_writers(peer->target.estate, writer->branch, 0);
 	}
 	if (npeers > 0)
 		writer->chunk_size = Max(MIN_SHARED_CHUNK_SIZE,
@@ -373,6 +390,8 @@ send_rows(BulkWriter *writer)
 {
 	MemoryContext old_context;
 	char	   *next = writer->rows.data;
+	int			max_rows = writer->mode == BULK_CHANGE_ONLY ? 1 :
+	writer->max_rows;
 	int			nrows;
 
 	take_turn(writer);
@@ -380,7 +399,7 @@ send_rows(BulkWriter *writer)
 	while (writer->nrows > 0)
 	{
 		exec_conflict_note_statement(writer->target.conflict);
-		nrows = Min(writer->nrows, writer->max_rows);
+		nrows = Min(writer->nrows, max_rows);
 		next = queue_rows(writer, next, nrows);
 		writer->nrows -= nrows;
 		writer->nrows_sent += nrows;
@@ -534,13 +553,72 @@ send_by_copy(BulkWriter *writer)
 	wait_for_room(writer);
 }
 
+/* ---- rows held back ---- */
+
+static void
+hold_rows(BulkWriter *writer)
+{
+	int			header[2] = {writer->nrows, writer->rows.len};
+
+	if (writer->held == NULL)
+	{
+		MemoryContext old_context =
+		MemoryContextSwitchTo(writer->target.estate->es_query_cxt);
+
+		writer->held = BufFileCreateTemp(false);
+		MemoryContextSwitchTo(old_context);
+	}
+	BufFileWrite(writer->held, header, sizeof(header));
+	BufFileWrite(writer->held, writer->rows.data, writer->rows.len);
+	writer->nheld++;
+	writer->nrows = 0;
+	resetStringInfo(&writer->rows);
+}
+
+static void
+read_held(BulkWriter *writer, void *data, size_t length)
+{
+	if (compat_buffile_read(writer->held, data, length) != length)
+		ereport(ERROR,
+				errcode_for_file_access(),
+				errmsg("could not read temporary file of rows to be sent: %m"));
+}
+
+static void
+send_held(BulkWriter *writer)
+{
+	int			header[2];
+
+	if (writer->nrows > 0)
+		hold_rows(writer);
+	if (BufFileSeek(writer->held, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				errcode_for_file_access(),
+				errmsg("could not rewind temporary file of rows to be sent: %m"));
+	for (; writer->nheld > 0; writer->nheld--)
+	{
+		read_held(writer, header, sizeof(header));
+		resetStringInfo(&writer->rows);
+		enlargeStringInfo(&writer->rows, header[1]);
+		read_held(writer, writer->rows.data, header[1]);
+		writer->nrows = header[0];
+		writer->rows.len = header[1];
+		send_rows(writer);
+		branch_flush(writer->branch);
+	}
+	BufFileClose(writer->held);
+	writer->held = NULL;
+}
+
 /* ---- rows ---- */
 
 static bool
 is_full(const BulkWriter *writer)
 {
-	return writer->rows.len >= writer->chunk_size ||
-		(writer->mode != BULK_COPY && writer->nrows >= writer->max_rows);
+	if (writer->rows.len >= writer->chunk_size)
+		return true;
+	return !writer->is_held && writer->mode != BULK_COPY &&
+		writer->nrows >= writer->max_rows;
 }
 
 void
@@ -560,6 +638,11 @@ bulk_add(BulkWriter *writer, TupleTableSlot *slot)
 	if (!is_full(writer))
 		return;
 
+	if (writer->is_held)
+	{
+		hold_rows(writer);
+		return;
+	}
 	if (writer->mode == BULK_COPY)
 	{
 		send_by_copy(writer);
@@ -609,14 +692,16 @@ void
 bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
 {
 	note_many_changes(writer);
-	if (writer->mode != BULK_CHANGE_MANY)
+	if (writer->mode != BULK_CHANGE_MANY && !writer->is_held)
 	{
 		queue_change(writer, query);
 		return;
 	}
 	writer->row_sql = query->sql;
 	keep_row(writer, query->param_values);
-	if (is_full(writer))
+	if (is_full(writer) && writer->is_held)
+		hold_rows(writer);
+	else if (is_full(writer))
 	{
 		send_rows(writer);
 		branch_flush(writer->branch);
@@ -628,6 +713,8 @@ bulk_put_off(BulkWriter *writer, const RemoteQuery *query)
 static void
 send_rest(BulkWriter *writer)
 {
+	if (writer->held)
+		send_held(writer);
 	if (writer->nrows > 0)
 	{
 		if (writer->mode == BULK_COPY)
@@ -639,12 +726,20 @@ send_rest(BulkWriter *writer)
 	branch_flush(writer->branch);
 }
 
+/* Are its rows none that the statement must see? */
+static bool
+is_held_from(const BulkWriter *writer, uint64 statement)
+{
+	return statement != 0 && writer->is_held &&
+		scan_group_statement(writer->target.estate) == statement;
+}
+
 /*
  * The writers that have something, by EState and by branch, where given.
  * Those of a level that has been rolled back are about to go.
  */
 static List *
-list_writers(const EState *estate, const TxnBranch *branch)
+list_writers(const EState *estate, const TxnBranch *branch, uint64 statement)
 {
 	List	   *found = NIL;
 	dlist_iter	iter;
@@ -656,16 +751,16 @@ list_writers(const EState *estate, const TxnBranch *branch)
 		if ((estate == NULL || writer->target.estate == estate) &&
 			(branch == NULL || writer->branch == branch) &&
 			writer->owner_level <= GetCurrentTransactionNestLevel() &&
-			has_something(writer))
+			has_something(writer) && !is_held_from(writer, statement))
 			found = lappend(found, writer);
 	}
 	return found;
 }
 
 static void
-finish_writers(EState *estate, TxnBranch *branch)
+finish_writers(EState *estate, TxnBranch *branch, uint64 statement)
 {
-	List	   *found = list_writers(estate, branch);
+	List	   *found = list_writers(estate, branch, statement);
 	RemoteRequest **requests;
 	int			nrequests = 0;
 	ListCell   *cell;
@@ -701,12 +796,12 @@ finish_writers(EState *estate, TxnBranch *branch)
 void
 bulk_finish(EState *estate)
 {
-	finish_writers(estate, NULL);
+	finish_writers(estate, NULL, 0);
 }
 
 void
-bulk_finish_branch(TxnBranch *branch)
+bulk_finish_branch(TxnBranch *branch, uint64 statement)
 {
 	if (!dlist_is_empty(&writers))
-		finish_writers(NULL, branch);
+		finish_writers(NULL, branch, statement);
 }

@@ -68,7 +68,10 @@ extern void bulk_put_off(BulkWriter *writer, const RemoteQuery *query);
 /* Sends and awaits all that the EState's writers have. */
 extern void bulk_finish(EState *estate);
 
-/* The same for what is to be written on a branch, by any statement. */
-extern void bulk_finish_branch(TxnBranch *branch);
+/*
+ * The same for what is to be written on a branch, by any statement.  Of the
+ * one that is given, rows stay that its queries must not see.
+ */
+extern void bulk_finish_branch(TxnBranch *branch, uint64 statement);
 
 #endif							/* SHARD_FDW_FDW_BULK_INSERT_H */

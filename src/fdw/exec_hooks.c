@@ -113,13 +113,13 @@ finish_truncates(Frame *frame, const TxnBranch *branch)
 }
 
 static void
-finish_put_off(TxnBranch *branch)
+finish_put_off(TxnBranch *branch, uint64 statement)
 {
 	Frame	   *frame;
 
 	for (frame = innermost; frame; frame = frame->outer)
 		finish_truncates(frame, branch);
-	bulk_finish_branch(branch);
+	bulk_finish_branch(branch, statement);
 }
 
 /* ---- the executor ---- */

@@ -606,6 +606,13 @@ start_group(ScanSet *set, const ScanMember *member)
  * A scan that is made again asks again only where parameters of other nodes
  * have changed; one that has nothing to send is never started.
  */
+static bool
+may_see_writes(const ScanMember *member, Oid userid, Oid serverid)
+{
+	return member->userid == userid && member->serverid == serverid &&
+		(!member->is_started || member->has_exec_params);
+}
+
 bool
 scan_group_may_see_writes(EState *estate, Oid userid, Oid serverid)
 {
@@ -614,10 +621,40 @@ scan_group_may_see_writes(EState *estate, Oid userid, Oid serverid)
 
 	dlist_foreach(iter, &set->members)
 	{
+		if (may_see_writes(dlist_container(ScanMember, node_link, iter.cur),
+						   userid, serverid))
+			return true;
+	}
+	return false;
+}
+
+static bool
+reads_table(const ScanMember *member, EState *estate, Oid relid)
+{
+	const Bitmapset *relids =
+	((ForeignScan *) member->node->ss.ps.plan)->fs_relids;
+	int			rtindex = -1;
+
+	while ((rtindex = bms_next_member(relids, rtindex)) >= 0)
+	{
+		if (exec_rt_fetch(rtindex, estate)->relid == relid)
+			return true;
+	}
+	return false;
+}
+
+bool
+scan_group_may_see_table(EState *estate, Oid userid, Oid serverid, Oid relid)
+{
+	ScanSet    *set = find_set(estate);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &set->members)
+	{
 		ScanMember *member = dlist_container(ScanMember, node_link, iter.cur);
 
-		if (member->userid == userid && member->serverid == serverid &&
-			(!member->is_started || member->has_exec_params))
+		if (may_see_writes(member, userid, serverid) && !member->is_modify &&
+			reads_table(member, estate, relid))
 			return true;
 	}
 	return false;

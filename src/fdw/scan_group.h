@@ -98,6 +98,10 @@ extern void scan_group_leave(ScanMember *member);
 extern bool scan_group_may_see_writes(EState *estate, Oid userid,
 									  Oid serverid);
 
+/* The same of a query that reads the given table. */
+extern bool scan_group_may_see_table(EState *estate, Oid userid, Oid serverid,
+									 Oid relid);
+
 /* The number of the local statement that the EState executes. */
 extern uint64 scan_group_statement(EState *estate);
 

@@ -472,7 +472,7 @@ branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
 	RemoteRequest *request;
 
 	if (flush_put_off)
-		flush_put_off(branch);
+		flush_put_off(branch, statement);
 	branch_check_usable(branch);
 	if (may_run_without_block(branch, use))
 	{
