@@ -30,7 +30,7 @@ my @listed = (
 	{
 		heading => 'Unknown options',
 		from => 16,
-		theirs => qr/^HINT: Perhaps you meant the option "\w+"\.$/,
+		theirs => qr/^(HINT: Perhaps you meant the option "\w+"\.)?$/,
 		ours => qr/^HINT: It is an option of a [\w ]+\.$/,
 		count => 2
 	},
