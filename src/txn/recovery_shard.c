@@ -41,7 +41,7 @@
 #include "txn/recovery_conn.h"
 #include "txn/recovery_presence.h"
 #include "txn/recovery_questions.h"
-#include "txn/recovery_shard.h"
+#include "txn/recovery_shard_internal.h"
 #include "txn/shard_session.h"
 #include "txn/sync_rep.h"
 
@@ -62,63 +62,6 @@
 /* microseconds between 1970 and the server's epoch */
 #define EPOCH_DIFFERENCE \
 	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY)
-
-typedef enum ShardState
-{
-	SHARD_START,				/* until a mapping is found to list with */
-	SHARD_LISTING,				/* until lock and list are answered */
-	SHARD_LOCKED_OUT,			/* until the next try for the lock */
-	SHARD_FENCING,				/* until it is known which incarnations live */
-	SHARD_CONFIRMING,			/* when looking only: until it is known what
-								 * is still prepared */
-	SHARD_AWAITING_STANDBY,		/* until commits may be acted upon (B) */
-	SHARD_ACTING,				/* until all are committed or rolled back */
-	SHARD_ASKING,				/* until all questions are answered (D) */
-	SHARD_UNLOCKING,			/* until the lock is given back */
-	SHARD_FINISHED				/* final */
-} ShardState;
-
-/* One of our prepared transactions on the shard. */
-typedef struct BranchTask
-{
-	Gid			gid;
-	TimestampTz prepared_at;
-	RecoveryParticipant *participant;	/* NULL: no row when we began */
-	BranchFacts facts;
-	BranchAction action;
-	RemoteRequest *request;
-	char	   *user_error;		/* why it failed as the user who prepared it,
-								 * if it was tried again as somebody else */
-	bool		is_finished;	/* no longer prepared */
-} BranchTask;
-
-struct RecoveryShard
-{
-	ShardState	state;
-	RecoveryReport *report;
-	uint64		identity;
-	RecoveryRows *rows;
-	bool		looks_only;
-	List	   *users;			/* whose mappings have not been tried */
-	List	   *conns;
-	RemoteConn *main;			/* one of them: holds the lock */
-	RemoteRequest *lock_request;
-	RemoteRequest *list_request;
-	IncarnationFence *fence;
-	RemoteRequest *fence_request;
-	RemoteRequest *unlock_request;
-	TimestampTz state_since;
-	TimestampTz lock_wanted_since;	/* 0: not refused yet */
-	TimestampTz next_try;
-	XLogRecPtr	decision_lsn;	/* all rows found are on disk up to here */
-	List	   *tasks;			/* of BranchTask */
-	int			next_task;		/* the first one whose action is not begun */
-	List	   *acting;			/* tasks whose action is on its way */
-	RecoveryQuestions *questions;
-	bool		has_more;		/* something is left for another pass */
-	bool		needs_presence; /* something is unsettled in the end */
-	bool		is_over;		/* it has come to its regular end */
-};
 
 /* ---- small helpers ---- */
 
@@ -880,90 +823,6 @@ TimestampTz
 recovery_shard_next_try(const RecoveryShard *shard)
 {
 	return shard->next_try;
-}
-
-RecoveryReport *
-recovery_shard_report(RecoveryShard *shard)
-{
-	RecoveryReport *report = shard->report;
-
-	report->lost = list_length(recovery_rows_on_server(shard->rows,
-													   report->serverid,
-													   PARTICIPANT_LOST));
-	report->is_complete = shard->state == SHARD_FINISHED && !shard->has_more &&
-		report->error == NULL && report->failed == 0 && report->lost == 0;
-	return report;
-}
-
-static RecoveryBranchState
-state_of_task(const BranchTask *task)
-{
-	if (task->facts.is_running)
-		return local_xact_is_prepared(task->gid.xid) ? RECOVERY_USER_PREPARED :
-			RECOVERY_RUNNING;
-	if (task->facts.is_incarnation_alive)
-		return RECOVERY_ELSEWHERE;
-	return task->facts.is_logged ? RECOVERY_COMMIT_PENDING : RECOVERY_ABORT_PENDING;
-}
-
-static RecoveryBranch *
-branch_of_task(const BranchTask *task)
-{
-	RecoveryBranch *branch = palloc(sizeof(RecoveryBranch));
-
-	branch->gid = task->gid;
-	branch->state = state_of_task(task);
-	branch->since = task->participant ? task->participant->entry->logged_at :
-		task->prepared_at;
-	return branch;
-}
-
-static RecoveryBranch *
-branch_of_participant(const RecoveryShard *shard,
-					  const RecoveryParticipant *participant)
-{
-	RecoveryBranch *branch = palloc(sizeof(RecoveryBranch));
-
-	branch->gid.identity = shard->identity;
-	branch->gid.database = MyDatabaseId;
-	branch->gid.incarnation = participant->entry->incarnation;
-	branch->gid.xid = participant->entry->xid;
-	branch->gid.token = participant->entry->token;
-	branch->gid.branch = participant->who->branch;
-	branch->gid.server = participant->who->serverid;
-	branch->gid.user = participant->who->userid;
-	branch->since = participant->entry->logged_at;
-	if (participant->state == PARTICIPANT_LOST)
-		branch->state = RECOVERY_LOST;
-	else
-		branch->state = shard->report->error ? RECOVERY_UNREACHABLE :
-			RECOVERY_COMMIT_PENDING;
-	return branch;
-}
-
-List *
-recovery_shard_branches(const RecoveryShard *shard)
-{
-	Oid			serverid = shard->report->serverid;
-	List	   *others;
-	List	   *branches = NIL;
-	ListCell   *cell;
-
-	foreach(cell, shard->tasks)
-		branches = lappend(branches, branch_of_task(lfirst(cell)));
-	others = list_concat(recovery_rows_on_server(shard->rows, serverid,
-												 PARTICIPANT_OPEN),
-						 recovery_rows_on_server(shard->rows, serverid,
-												 PARTICIPANT_LOST));
-	foreach(cell, others)
-	{
-		RecoveryParticipant *participant = lfirst(cell);
-
-		if (!participant->is_prepared)
-			branches = lappend(branches,
-							   branch_of_participant(shard, participant));
-	}
-	return branches;
 }
 
 /*
