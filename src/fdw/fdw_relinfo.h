@@ -20,6 +20,7 @@
 #define SHARD_FDW_FDW_FDW_RELINFO_H
 
 #include "nodes/pathnodes.h"
+#include "optimizer/restrictinfo.h"
 
 #include "fdw/fdw_options.h"
 #include "fdw/shippable_expr.h"
@@ -130,6 +131,21 @@ fdw_relinfo_scope(const FdwRelInfo *info)
 	ShipScope	scope = {info->relids, info->options->extensions};
 
 	return scope;
+}
+
+/*
+ * Is the condition on the relation one for its query?  The shard knows nothing
+ * of row-level security and barriers of views: what might tell of rows that
+ * these hide waits for them, here.
+ */
+static inline bool
+fdw_relinfo_ships_cond(const FdwRelInfo *info, RelOptInfo *rel,
+					   RestrictInfo *cond)
+{
+	ShipScope	scope = fdw_relinfo_scope(info);
+
+	return restriction_is_securely_promotable(cond, rel) &&
+		shippable_expr((Node *) cond->clause, &scope);
 }
 
 #endif							/* SHARD_FDW_FDW_FDW_RELINFO_H */

@@ -164,10 +164,10 @@ make_scan_private(char *sql, List *retrieved_attrs, int flags, int fetch_size,
  * those that parameters make checkable; pseudoconstants are core's.
  */
 static void
-divide_conds(FdwRelInfo *info, List *scan_clauses, List **remote_exprs,
+divide_conds(RelOptInfo *rel, List *scan_clauses, List **remote_exprs,
 			 List **local_exprs)
 {
-	ShipScope	scope = fdw_relinfo_scope(info);
+	const FdwRelInfo *info = rel->fdw_private;
 	ListCell   *cell;
 
 	*remote_exprs = NIL;
@@ -180,7 +180,7 @@ divide_conds(FdwRelInfo *info, List *scan_clauses, List **remote_exprs,
 			continue;
 		if (list_member_ptr(info->remote_conds, cond) ||
 			(!list_member_ptr(info->local_conds, cond) &&
-			 shippable_expr((Node *) cond->clause, &scope)))
+			 fdw_relinfo_ships_cond(info, rel, cond)))
 			*remote_exprs = lappend(*remote_exprs, cond->clause);
 		else
 			*local_exprs = lappend(*local_exprs, cond->clause);
@@ -201,7 +201,7 @@ create_table_scan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	List	   *local_exprs;
 	StringInfoData sql;
 
-	divide_conds(info, scan_clauses, &info->planned_conds, &local_exprs);
+	divide_conds(baserel, scan_clauses, &info->planned_conds, &local_exprs);
 	initStringInfo(&sql);
 	remote_sql_select(&sql, &context, rel, attrs, info->planned_conds);
 	remote_select_append_tail(&sql, &context, &tail);

@@ -29,14 +29,6 @@
 #include "fdw/plan_order.h"
 #include "fdw/table_cache.h"
 
-static bool
-is_remote_cond(const FdwRelInfo *info, RestrictInfo *cond)
-{
-	ShipScope	scope = fdw_relinfo_scope(info);
-
-	return shippable_expr((Node *) cond->clause, &scope);
-}
-
 /* ---- size ---- */
 
 static void
@@ -48,7 +40,7 @@ classify_conds(RelOptInfo *baserel, FdwRelInfo *info)
 	{
 		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
 
-		if (is_remote_cond(info, cond))
+		if (fdw_relinfo_ships_cond(info, baserel, cond))
 			info->remote_conds = lappend(info->remote_conds, cond);
 		else
 			info->local_conds = lappend(info->local_conds, cond);
@@ -116,7 +108,7 @@ add_param_infos(PlannerInfo *root, RelOptInfo *baserel, List *clauses,
 		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
 
 		if (join_clause_is_movable_to(cond, baserel) &&
-			is_remote_cond(baserel->fdw_private, cond))
+			fdw_relinfo_ships_cond(baserel->fdw_private, baserel, cond))
 			infos = add_param_info(root, baserel, cond->clause_relids, infos);
 	}
 	return infos;
@@ -157,7 +149,8 @@ add_param_path(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi)
 
 	foreach(cell, ppi->ppi_clauses)
 	{
-		if (is_remote_cond(baserel->fdw_private, lfirst(cell)))
+		if (fdw_relinfo_ships_cond(baserel->fdw_private, baserel,
+								   lfirst(cell)))
 			param_conds = lappend(param_conds, lfirst(cell));
 	}
 	cost = plan_cost_scan(root, baserel, ppi, param_conds);

@@ -49,18 +49,16 @@ static FdwRelInfo *
 make_info(RelOptInfo *parent, const FdwRelInfo *table)
 {
 	FdwRelInfo *info = palloc(sizeof(FdwRelInfo));
-	ShipScope	scope;
 	ListCell   *cell;
 
 	*info = *table;
 	info->relids = bms_make_singleton(parent->relid);
 	info->remote_conds = info->local_conds = NIL;
-	scope = fdw_relinfo_scope(info);
 	foreach(cell, parent->baserestrictinfo)
 	{
 		RestrictInfo *cond = lfirst_node(RestrictInfo, cell);
 
-		if (shippable_expr((Node *) cond->clause, &scope))
+		if (fdw_relinfo_ships_cond(info, parent, cond))
 			info->remote_conds = lappend(info->remote_conds, cond);
 		else
 			info->local_conds = lappend(info->local_conds, cond);
