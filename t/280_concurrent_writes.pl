@@ -244,6 +244,83 @@ foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
 		second => 'UPDATE t SET v = -1 WHERE is_zero(grp)');
 }
 
+# ---- lock_timeout of the session --------------------------------------------------
+
+# What a session is told that gives up waiting, statement by statement.
+sub run_impatient
+{
+	my ($schema, @statements) = @_;
+
+	fill($schema);
+	my ($first, $second) = map {
+		my $session = $cluster->session;
+		$session->safe("SET search_path = $schema, public");
+		$session
+	} 1, 2;
+	$first->safe('BEGIN');
+	$first->safe($add);
+	my @told = map { told($second->query($_)) } @statements;
+	$first->safe('ROLLBACK');
+	push @told,
+	  $cluster->sql("SELECT string_agg(t::text, ' ' ORDER BY id) FROM $schema.t t");
+	$_->close foreach $first, $second;
+	return join("\n", @told);
+}
+
+sub impatient_ok
+{
+	my ($name, $given_up, @statements) = @_;
+	my $here = run_impatient('here', @statements);
+
+	is(run_impatient('there', @statements), $here, "lock_timeout: $name");
+	is(() = $here =~ /^55P03$/mg, $given_up, "lock_timeout: $name, given up");
+	return;
+}
+
+my $impatient = "lock_timeout = '100ms'";
+my $other = 'UPDATE t SET v = v * 2 WHERE id = 3';
+
+$cluster->sql(<<~'SQL');
+	CREATE FUNCTION try_change() RETURNS void LANGUAGE plpgsql
+	SET lock_timeout = '100ms'
+	AS $$ BEGIN UPDATE t SET v = -7 WHERE id IN (2, 8); END $$
+	SQL
+impatient_ok('for the session', 4, "SET $impatient",
+	'UPDATE t SET v = 0 WHERE id = 2', 'DELETE FROM t WHERE grp = 2',
+	'SELECT id FROM t WHERE id = 2 FOR UPDATE', 'TRUNCATE t');
+impatient_ok('set in a transaction', 1, 'BEGIN', $other, "SET LOCAL $impatient",
+	'UPDATE t SET v = 0 WHERE id = 2', 'ROLLBACK');
+impatient_ok('below a savepoint', 2, 'BEGIN', $other, 'SAVEPOINT a',
+	"SET LOCAL $impatient", 'UPDATE t SET v = 0 WHERE id = 2',
+	'ROLLBACK TO a', "SET LOCAL $impatient", $other,
+	'UPDATE t SET v = 0 WHERE id = 2', 'ROLLBACK TO a', $other, 'COMMIT');
+impatient_ok('set before the savepoint', 2, 'BEGIN', "SET LOCAL $impatient",
+	'SAVEPOINT a', 'UPDATE t SET v = 0 WHERE id = 2', 'ROLLBACK TO a', $other,
+	'SAVEPOINT b', 'UPDATE t SET v = 0 WHERE id = 2', 'ROLLBACK TO b', 'COMMIT');
+impatient_ok('of a function', 1, 'BEGIN', $other, 'SAVEPOINT a',
+	'SELECT try_change()', 'ROLLBACK TO a', $other, 'COMMIT');
+
+# a read alone waits for DDL; and without a limit of ours the shard's own holds
+my $ddl = $cluster->shard_session(0);
+my $reader = $cluster->session;
+$ddl->safe('BEGIN');
+$ddl->safe('LOCK TABLE t');
+$reader->safe("SET $impatient");
+is($reader->query('SELECT count(*) FROM there.t')->sqlstate,
+	'55P03', 'lock_timeout: a read alone');
+$cluster->shard_sql(0, "ALTER DATABASE postgres SET $impatient");
+$reader->safe('SELECT shard_fdw.disconnect_all()');
+$reader->safe('BEGIN');
+$reader->safe("SET LOCAL lock_timeout = '200ms'");
+$reader->safe('SELECT count(*) FROM there.t_1');
+$reader->safe('SET LOCAL lock_timeout = 0');
+is($reader->query('SELECT count(*) FROM there.t')->sqlstate,
+	'55P03', 'lock_timeout: that of the shard');
+$ddl->safe('ROLLBACK');
+$reader->safe('ROLLBACK');
+$cluster->shard_sql(0, 'ALTER DATABASE postgres RESET lock_timeout');
+$_->close foreach $ddl, $reader;
+
 $cluster->settled_ok(10, 'nothing is left');
 $cluster->logs_clean_ok;
 done_testing();

@@ -27,12 +27,16 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "base/settings.h"
 #include "txn/branch_internal.h"
+
+/* a branch's lock_timeout: what the shard has is to be set anew */
+#define LOCK_TIMEOUT_UNKNOWN (-1)
 
 /* time in which an abandoned statement may come to its end by itself */
 #define DRAIN_MS 10
@@ -305,6 +309,8 @@ queue_begin(TxnBranch *branch, bool is_snapshot)
 	branch->depth = 1;
 	branch->read_only_level = is_read_only ? 1 : 0;
 	branch->is_snapshot = is_snapshot;
+	branch->lock_timeout = 0;
+	branch->lock_timeout_level = 0;
 }
 
 /*
@@ -387,6 +393,26 @@ ensure_access_mode(TxnBranch *branch)
 	branch->read_only_level = branch->depth;
 }
 
+/*
+ * Locks are waited for on the shard, so that is where the limit has to be.
+ * Without one here the shard's own holds.
+ */
+static void
+ensure_lock_timeout(TxnBranch *branch)
+{
+	char		sql[64];
+
+	if (branch->lock_timeout == LockTimeout)
+		return;
+	if (LockTimeout > 0)
+		snprintf(sql, sizeof(sql), "SET LOCAL lock_timeout = %d", LockTimeout);
+	else
+		strlcpy(sql, "SET LOCAL lock_timeout TO DEFAULT", sizeof(sql));
+	queue_own(branch, sql, observe_statement);
+	branch->lock_timeout = LockTimeout;
+	branch->lock_timeout_level = branch->depth;
+}
+
 void
 branch_check_usable(const TxnBranch *branch)
 {
@@ -410,7 +436,7 @@ static bool
 may_run_without_block(const TxnBranch *branch, BranchUse use)
 {
 	return use == BRANCH_USE_ALONE && branch->state == BRANCH_IDLE &&
-		!IsTransactionBlock() && !IsolationUsesXactSnapshot() &&
+		LockTimeout == 0 && !IsTransactionBlock() && !IsolationUsesXactSnapshot() &&
 		setting_isolation == SHARD_ISOLATION_MATCH &&
 		remote_conn_pooling(branch->conn) != REMOTE_POOLING_TRANSACTION;
 }
@@ -428,6 +454,8 @@ ensure_transaction(TxnBranch *branch, BranchUse use, uint64 statement,
 	ensure_block(branch, use, statement);
 	ensure_savepoints(branch, level);
 	ensure_access_mode(branch);
+	if (use != BRANCH_USE_CLOSE)
+		ensure_lock_timeout(branch);
 	if (use == BRANCH_USE_WRITE)
 		branch->may_write = true;
 }
@@ -772,6 +800,7 @@ branch_subcommit(TxnBranch *branch, int level)
 	}
 	if (branch->read_only_level >= level)
 		branch->read_only_level = 0;
+	branch->lock_timeout_level = Min(branch->lock_timeout_level, level - 1);
 	if (branch->state != BRANCH_OPEN || branch->depth < level)
 		return;
 	queue_savepoint(branch, "RELEASE SAVEPOINT", level, observe_release);
@@ -804,6 +833,8 @@ branch_subabort_noerror(TxnBranch *branch, int level)
 		branch->cursors[level] = 0;
 	if (branch->read_only_level >= level)
 		branch->read_only_level = 0;
+	if (branch->lock_timeout_level >= level)
+		branch->lock_timeout = LOCK_TIMEOUT_UNKNOWN;
 	if (remote_conn_is_quiet(branch->conn))
 	{
 		branch->depth = branch->depth_done;

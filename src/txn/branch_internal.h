@@ -33,6 +33,9 @@ struct TxnBranch
 	int			depth_done;		/* nesting as far as the shard has said */
 	int			read_only_level;	/* level at which it became READ ONLY on
 									 * the shard; 0: it is READ WRITE */
+	int			lock_timeout;	/* told to the shard, in ms; 0: nothing, its
+								 * own holds */
+	int			lock_timeout_level; /* level at which it was told */
 	bool		may_write;		/* a statement may have written or locked */
 	bool		is_snapshot;	/* REPEATABLE READ for one statement */
 	uint64		statement;		/* the one that has the snapshot */
