@@ -100,6 +100,14 @@ SELECT count(*) FROM (SELECT b FROM s1.push_t1 WHERE k = 3 FOR UPDATE SKIP LOCKE
   (SELECT count(*) AS rows FROM push_near.t WHERE k = 3) every
   GROUP BY every.rows HAVING count(*) = every.rows - 2;
 COMMIT;
+-- over all shards: no more on each of them
+BEGIN;
+SELECT count(*) FROM (SELECT b FROM t ORDER BY b LIMIT 2 FOR UPDATE SKIP LOCKED) q;
+SELECT (SELECT count(*) FROM s0.push_t0) - count(*) AS locked
+  FROM (SELECT FROM s0.push_t0 FOR UPDATE SKIP LOCKED) free;
+SELECT (SELECT count(*) FROM s1.push_t1) - count(*) AS locked
+  FROM (SELECT FROM s1.push_t1 FOR UPDATE SKIP LOCKED) free;
+COMMIT;
 -- off, core's settings decide
 SET shard_fdw.partitionwise = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM t;

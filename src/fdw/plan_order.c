@@ -246,37 +246,6 @@ plan_order_is_limit_shippable(PlannerInfo *root, const FdwRelInfo *info)
 		is_shippable_limit(root->parse->limitOffset, info);
 }
 
-/* Does the topmost parent of the relation have but one child left? */
-static bool
-is_only_child(PlannerInfo *root, RelOptInfo *rel)
-{
-	int			relid;
-
-	if (rel->top_parent_relids == NULL)
-		return true;
-	if (!bms_get_singleton_member(rel->top_parent_relids, &relid))
-		return false;
-	do
-	{
-		RelOptInfo *parent = find_base_rel(root, relid);
-		int			part = bms_next_member(parent->live_parts, -1);
-
-		if (bms_num_members(parent->live_parts) != 1 ||
-			parent->part_rels[part] == NULL)
-			return false;
-		relid = parent->part_rels[part]->relid;
-	} while (relid != rel->relid &&
-			 find_base_rel(root, relid)->part_scheme != NULL);
-	return relid == rel->relid;
-}
-
-/* Rows that are locked may not be more than those that are wanted. */
-static bool
-is_locking_exact(PlannerInfo *root, RelOptInfo *rel)
-{
-	return root->parse->rowMarks == NIL || is_only_child(root, rel);
-}
-
 const char *
 plan_order_refusal(PlannerInfo *root, RelOptInfo *rel, const FdwRelInfo *info)
 {
@@ -301,8 +270,6 @@ plan_order_refusal(PlannerInfo *root, RelOptInfo *rel, const FdwRelInfo *info)
 		return "a condition is checked before it";
 	if (!bms_is_subset(root->all_baserels, covered))
 		return "the rows are joined here";
-	if (!is_locking_exact(root, rel))
-		return "the rows are locked";
 	if (!plan_order_is_limit_shippable(root, info))
 		return "its expression is not for the server";
 	return NULL;
