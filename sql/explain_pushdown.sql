@@ -35,6 +35,7 @@ SELECT ep_explain('SELECT g, count(*) FROM ep0 WHERE k > 1 GROUP BY g ORDER BY g
 -- conditions
 SELECT ep_explain('SELECT * FROM ep0 WHERE ep_own(k)');
 SELECT ep_explain('SELECT * FROM ep0 WHERE to_char(n, ''9'') = v AND k = 2');
+SELECT ep_explain('SELECT * FROM ep0 WHERE n::float8::text = v OR quote_ident(v) = v');
 SELECT ep_explain('SELECT * FROM ep0 WHERE (v COLLATE "POSIX") > ''a''');
 SELECT ep_explain('SELECT * FROM ep0 WHERE v::ep_type = ''a''');
 SELECT ep_explain('SELECT * FROM ep0 WHERE k = (SELECT max(k) FROM ep_local WHERE v = ep0.v)');

@@ -44,6 +44,7 @@ SELECT count(*) AS equal FROM s0.scan_types stored JOIN scan_types arrived
   ON stored.id = arrived.id AND stored::text = arrived::text;
 SELECT id FROM scan_types WHERE d = '29/02/2024' AND tz = '29/02/2024 17:45:00.000001'
   AND iv = interval '1 year 2 mons -3 days 04:05:06.789' AND f8 = 0.30000000000000004;
+SELECT id FROM scan_types WHERE f8::text = '0.3' AND by::text NOT LIKE '\\x%';
 RESET datestyle;
 RESET intervalstyle;
 RESET extra_float_digits;

@@ -37,6 +37,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat_planner.h"
@@ -209,6 +210,32 @@ is_sendable_object_name(const Const *value)
 	return shippable_is_builtin(object);
 }
 
+/*
+ * Immutable by name, but the result depends on bytea_output, extra_float_digits
+ * or quote_all_identifiers, of which each session has its own.
+ */
+static bool
+depends_on_setting(Oid function)
+{
+	switch (function)
+	{
+		case F_BOX_OUT:
+		case F_BYTEAOUT:
+		case F_CIRCLE_OUT:
+		case F_FLOAT4OUT:
+		case F_FLOAT8OUT:
+		case F_LINE_OUT:
+		case F_LSEG_OUT:
+		case F_PATH_OUT:
+		case F_POINT_OUT:
+		case F_POLY_OUT:
+		case F_QUOTE_IDENT:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* Callback of check_functions_in_node(). */
 static bool
 is_unshippable_function(Oid function, void *arg)
@@ -216,6 +243,7 @@ is_unshippable_function(Oid function, void *arg)
 	const ShipScope *scope = arg;
 
 	return func_volatile(function) != PROVOLATILE_IMMUTABLE ||
+		depends_on_setting(function) ||
 		!shippable_is_shippable(function, ProcedureRelationId,
 								scope->extensions);
 }
@@ -712,6 +740,9 @@ explain_function(Oid function, void *arg)
 								  get_func_name(function));
 	else if (func_volatile(function) == PROVOLATILE_STABLE)
 		*walk->refusal = psprintf("function %s() is not immutable",
+								  get_func_name(function));
+	else if (depends_on_setting(function))
+		*walk->refusal = psprintf("function %s() depends on settings",
 								  get_func_name(function));
 	else if (OidIsValid(extension))
 		*walk->refusal = psprintf("function %s() of extension %s, which option extensions does not name",
