@@ -404,11 +404,9 @@ ensure_lock_timeout(TxnBranch *branch)
 
 	if (branch->lock_timeout == LockTimeout)
 		return;
-	if (LockTimeout > 0)
-		snprintf(sql, sizeof(sql), "SET LOCAL lock_timeout = %d", LockTimeout);
-	else
-		strlcpy(sql, "SET LOCAL lock_timeout TO DEFAULT", sizeof(sql));
-	queue_own(branch, sql, observe_statement);
+	snprintf(sql, sizeof(sql), "SET LOCAL lock_timeout = %d", LockTimeout);
+	queue_own(branch, LockTimeout > 0 ? sql :
+			  "SET LOCAL lock_timeout TO DEFAULT", observe_statement);
 	branch->lock_timeout = LockTimeout;
 	branch->lock_timeout_level = branch->depth;
 }
