@@ -159,6 +159,32 @@ $cluster->sql("CREATE USER MAPPING FOR $role SERVER shard_1"
 settled_as_ok($transfer, 'all', 'no mapping');
 $cluster->sql("DROP USER MAPPING FOR $role SERVER shard_1");
 
+# ---- rows that the worker has not come to delete yet ----
+
+$cluster->sql('CREATE USER MAPPING FOR CURRENT_USER SERVER shard_1');
+my ($worker, $over);
+$cluster->wait_until(
+	sub {
+		$over = $cluster->transfer(0, 1, 10);
+		$cluster->sql(join('; ', $over->statements, 'COMMIT'));
+		$worker = $cluster->sql('SELECT pid FROM pg_stat_activity'
+			  . " WHERE backend_type LIKE 'shard_fdw recovery%'"
+			  . " AND datname = 'postgres'");
+	});
+kill('STOP', $worker) or die "no worker to stop: $!";
+$over = $cluster->transfer(0, 1, 10);
+$cluster->sql(join('; ', $over->statements, 'COMMIT'));
+is($over->outcome, 'all', 'a transaction is over');
+cmp_ok(scalar($cluster->log_rows), '>', 0, 'its row is still there');
+foreach my $drop ('DROP SERVER shard_1 CASCADE',
+	'DROP USER MAPPING FOR CURRENT_USER SERVER shard_1')
+{
+	$cluster->sql("BEGIN; $drop; ROLLBACK");
+	pass("$drop is not refused");
+}
+kill('CONT', $worker);
+$cluster->settled_ok(10, 'the worker goes on');
+
 # ---- places in shared memory ----
 
 # More servers than there is room for, one after the other.

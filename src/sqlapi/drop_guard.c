@@ -4,8 +4,9 @@
  *	  Keeps what something in doubt needs from being dropped.
  *
  * Rows stay in the log for a moment after a transaction is finished, so
- * before a drop is refused one recovery pass over the server is made; its
- * deletions are part of the dropping transaction.
+ * before a drop is refused one recovery pass is made over the server and the
+ * others that its rows name; its deletions are part of the dropping
+ * transaction.
  *
  * The log does not name transactions that aborted.  What the recovery worker
  * could not roll back on a server is known from its last pass, when there is
@@ -73,13 +74,11 @@ needs_target(const CommitLogParticipant *participant, const DropTarget *target)
 	return !has_own_mapping(participant->userid, participant->serverid);
 }
 
-/*
- * How many rows of the log need the target.
- */
-static int
-count_rows(const DropTarget *target)
+/* The rows of the log that need the target. */
+static List *
+list_rows(const DropTarget *target)
 {
-	int			nrows = 0;
+	List	   *rows = NIL;
 	ListCell   *cell;
 
 	foreach(cell, commit_log_list_with_uncommitted())
@@ -91,29 +90,57 @@ count_rows(const DropTarget *target)
 		{
 			if (needs_target(&entry->participants[position], target))
 			{
-				nrows++;
+				rows = lappend(rows, lfirst(cell));
 				break;
 			}
 		}
 	}
-	return nrows;
+	return rows;
 }
 
 /*
- * Makes one pass; returns how many branches it had to leave on the shards.
+ * The servers to look at: a row goes when nothing is left to do on any of its
+ * own.
+ */
+static List *
+list_servers(const DropTarget *target, List *rows)
+{
+	List	   *servers;
+	ListCell   *cell;
+
+	if (!OidIsValid(target->serverid))
+		return NIL;
+	servers = list_make1_oid(target->serverid);
+	foreach(cell, rows)
+	{
+		const CommitLogEntry *entry = lfirst(cell);
+		int			position;
+
+		for (position = 0; position < entry->nparticipants; position++)
+			servers = list_append_unique_oid(servers,
+											 entry->participants[position].serverid);
+	}
+	return servers;
+}
+
+/*
+ * Makes one pass; returns how many branches it had to leave on the server.
  */
 static int
-try_to_settle(const DropTarget *target)
+try_to_settle(const DropTarget *target, List *rows)
 {
-	List	   *servers = OidIsValid(target->serverid) ?
-	list_make1_oid(target->serverid) : NIL;
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 													   SETTLE_LIMIT_MS);
 	int			nleft = 0;
 	ListCell   *cell;
 
-	foreach(cell, recovery_run(servers, deadline, NULL))
-		nleft += ((RecoveryReport *) lfirst(cell))->failed;
+	foreach(cell, recovery_run(list_servers(target, rows), deadline, NULL))
+	{
+		RecoveryReport *report = lfirst(cell);
+
+		if (!OidIsValid(target->serverid) || report->serverid == target->serverid)
+			nleft += report->failed;
+	}
 	return nleft;
 }
 
@@ -143,20 +170,20 @@ refuse(const DropTarget *target, int nrows, int nbranches)
 static void
 check_target(const DropTarget *target)
 {
-	int			nrows;
-	int			nbranches = 0;
+	List	   *rows;
+	int			nbranches;
 
 	if (!commit_log_is_installed())
 		return;
-	nrows = count_rows(target);
-	if (nrows == 0 &&
+	rows = list_rows(target);
+	if (rows == NIL &&
 		!(OidIsValid(target->serverid) &&
 		  worker_shared_get_server(target->serverid).attempts > 0))
 		return;
-	nbranches = try_to_settle(target);
-	nrows = count_rows(target);
-	if (nrows > 0 || nbranches > 0)
-		refuse(target, nrows, nbranches);
+	nbranches = try_to_settle(target, rows);
+	rows = list_rows(target);
+	if (rows != NIL || nbranches > 0)
+		refuse(target, list_length(rows), nbranches);
 }
 
 void
