@@ -66,7 +66,7 @@ BEGIN;
 SELECT ts FROM bin_other ORDER BY id;
 SELECT a.ts, b.m FROM bin_other a LEFT JOIN bin_other b ON b.ts = a.ts ORDER BY a.id;
 COMMIT;
--- what the shard has no binary form for: at once alone, in a block from then on
+-- what the shard has no binary form for: at once alone, and first in a block
 CREATE TABLE s0.bin_acl (id int, a aclitem, b aclitem);
 INSERT INTO s0.bin_acl SELECT 1, makeaclitem(10, 10, 'SELECT', false), NULL;
 CREATE FOREIGN TABLE bin_acl (id int, a text, b text) SERVER shard0 OPTIONS (schema_name 's0');

@@ -166,6 +166,10 @@ INSERT INTO md SELECT i, 'old', i FROM generate_series(1, 290) i;
 UPDATE md z SET v = (SELECT count(*) FROM md y WHERE y.v = 'old' AND y.n % 2 = z.n % 2);
 \echo :ROW_COUNT
 SELECT v, count(*) FROM md GROUP BY v;
+UPDATE md SET v = 'old';
+UPDATE md z SET v = 'new', n = (SELECT count(*) FROM md y
+  WHERE y.k < 100 AND y.v = 'old' AND y.k % 2 = z.k % 2);
+SELECT n, count(*) FROM md GROUP BY n ORDER BY n;
 CREATE TABLE s0.md_self (a int, b text);
 CREATE FOREIGN TABLE md_self (a int, b text) SERVER shard0 OPTIONS (schema_name 's0');
 INSERT INTO md_self SELECT i FROM generate_series(1, 10) i;
@@ -173,7 +177,11 @@ INSERT INTO md_self SELECT c.n, repeat('x', 1000)
   FROM generate_series(1, 300) i, LATERAL (SELECT count(*) AS n FROM md_self m WHERE m.a > i) c;
 \echo :ROW_COUNT
 SELECT count(*), sum(a), sum(length(b)) FROM md_self;
-WITH w AS (INSERT INTO md_self VALUES (1000)) SELECT max(a) FROM md_self;
+CREATE TABLE md_seen (n int8);
+WITH w AS (INSERT INTO md_seen SELECT count(*) FROM md_self)
+  INSERT INTO md_self VALUES (1000);
+SELECT count(*) - (SELECT n FROM md_seen) AS inserted FROM md_self;
+DROP TABLE md_seen;
 DELETE FROM md_self z WHERE (SELECT count(*) FROM md_self y WHERE y.a = z.a) > 1;
 \echo :ROW_COUNT
 SELECT a FROM md_self ORDER BY a;

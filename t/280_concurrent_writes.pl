@@ -113,8 +113,7 @@ sub same_ok
 		my $there = run_case({ %case, end => $end }, 'there');
 
 		is($there, $here, "$name, $end");
-		diag "no wait in '$name'"
-		  if $case{waits} // 1 and $there !~ /^waited/;
+		like($there, qr/^waited/, "$name, $end: waited") if $case{waits} // 1;
 	}
 	return;
 }

@@ -793,6 +793,22 @@ finish_writers(EState *estate, TxnBranch *branch, uint64 statement)
 	list_free(found);
 }
 
+bool
+bulk_is_holding(const EState *estate)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &writers)
+	{
+		const BulkWriter *writer = dlist_container(BulkWriter, link, iter.cur);
+
+		if (writer->target.estate == estate && writer->is_held &&
+			has_something(writer))
+			return true;
+	}
+	return false;
+}
+
 void
 bulk_finish(EState *estate)
 {

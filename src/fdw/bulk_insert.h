@@ -65,6 +65,9 @@ extern void bulk_add(BulkWriter *writer, TupleTableSlot *slot);
  */
 extern void bulk_put_off(BulkWriter *writer, const RemoteQuery *query);
 
+/* Has a writer of the EState rows that are held back? */
+extern bool bulk_is_holding(const EState *estate);
+
 /* Sends and awaits all that the EState's writers have. */
 extern void bulk_finish(EState *estate);
 

@@ -140,6 +140,26 @@ continue_run(COMPAT_EXECUTOR_RUN_ARGS)
 		standard_ExecutorRun(COMPAT_EXECUTOR_RUN_PASS);
 }
 
+/*
+ * Changes in WITH that nobody has read.  Core runs them in ExecutorFinish, but
+ * by then they would see the rows that have been held back.
+ */
+static void
+finish_unread_changes(EState *estate)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
+	ListCell   *cell;
+
+	foreach(cell, estate->es_auxmodifytables)
+	{
+		do
+		{
+			ResetPerTupleExprContext(estate);
+		} while (!TupIsNull(ExecProcNode(lfirst(cell))));
+	}
+	MemoryContextSwitchTo(old_context);
+}
+
 static void
 run_hook(COMPAT_EXECUTOR_RUN_ARGS)
 {
@@ -155,6 +175,8 @@ run_hook(COMPAT_EXECUTOR_RUN_ARGS)
 	PG_TRY();
 	{
 		continue_run(COMPAT_EXECUTOR_RUN_PASS);
+		if (bulk_is_holding(queryDesc->estate))
+			finish_unread_changes(queryDesc->estate);
 		bulk_finish(queryDesc->estate);
 	}
 	PG_FINALLY();

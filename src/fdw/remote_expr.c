@@ -95,7 +95,10 @@ make_collate(Node *arg, Oid collation)
 	return (Node *) collate;
 }
 
-/* $n for an expression that is evaluated here. */
+/*
+ * $n for an expression that is evaluated here; the same one again only if it
+ * has a type: without, it gets one from each place where it stands.
+ */
 static Node *
 make_param(Node *expr, RemoteExprContext *context)
 {
@@ -106,7 +109,7 @@ make_param(Node *expr, RemoteExprContext *context)
 	param->paramid = 1;
 	foreach(cell, context->params)
 	{
-		if (equal(lfirst(cell), expr))
+		if (exprType(expr) != UNKNOWNOID && equal(lfirst(cell), expr))
 			break;
 		param->paramid++;
 	}
@@ -584,24 +587,39 @@ rewrite_value(Node *node, Rewrite *rewrite)
 	return (Node *) result;
 }
 
+/* A text that is computed here, as what is sent without type. */
+static Node *
+untyped_value(Node *text)
+{
+	CoerceViaIO *coerce;
+
+	if (IsA(text, Const) && !((Const *) text)->constisnull)
+		return without_type((Const *) text);
+	if (IsA(text, Const))
+		return (Node *) makeNullConst(UNKNOWNOID, -1, InvalidOid);
+	coerce = makeNode(CoerceViaIO);
+	coerce->arg = copyObject((Expr *) text);
+	coerce->resulttype = UNKNOWNOID;
+	coerce->coerceformat = COERCE_EXPLICIT_CAST;
+	coerce->location = -1;
+	return (Node *) coerce;
+}
+
 /*
- * A text by itself, or NULL, goes without type, as a literal would stand
- * there: it gets the one of the remote column, which may be an enum.
+ * A text by itself, be it a constant, NULL or a parameter, goes without type,
+ * as a literal would stand there: it gets the one of the remote column, which
+ * may be an enum.
  */
 static Node *
 rewrite_new_value(Node *node, Rewrite *rewrite)
 {
-	Const	   *text = (Const *) node;
-	Node	   *sent;
+	Oid			type = exprType(node);
 
-	if (rewrite->context->is_estimate || !IsA(node, Const) ||
-		(text->consttype != TEXTOID && text->consttype != VARCHAROID))
+	if (rewrite->context->is_estimate ||
+		(!IsA(node, Const) && !IsA(node, Param)) ||
+		(type != TEXTOID && type != VARCHAROID))
 		return rewrite_value(node, rewrite);
-	sent = text->constisnull ?
-				(Node *) makeNullConst(UNKNOWNOID, -1, InvalidOid) :
-				without_type(text);
-
-	return make_param(sent, rewrite->context);
+	return make_param(untyped_value(node), rewrite->context);
 }
 
 /* ---- printing ---- */

@@ -31,11 +31,13 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "utils/lsyscache.h"
 
 #include "base/compat_executor.h"
 #include "fdw/scan_group.h"
@@ -628,8 +630,9 @@ scan_group_may_see_writes(EState *estate, Oid userid, Oid serverid)
 	return false;
 }
 
+/* A partitioned table stands for its only partition left, see plan_single.h. */
 static bool
-reads_table(const ScanMember *member, EState *estate, Oid relid)
+reads_table(const ScanMember *member, EState *estate, List *tables)
 {
 	const Bitmapset *relids =
 	((ForeignScan *) member->node->ss.ps.plan)->fs_relids;
@@ -637,7 +640,7 @@ reads_table(const ScanMember *member, EState *estate, Oid relid)
 
 	while ((rtindex = bms_next_member(relids, rtindex)) >= 0)
 	{
-		if (exec_rt_fetch(rtindex, estate)->relid == relid)
+		if (list_member_oid(tables, exec_rt_fetch(rtindex, estate)->relid))
 			return true;
 	}
 	return false;
@@ -647,14 +650,18 @@ bool
 scan_group_may_see_table(EState *estate, Oid userid, Oid serverid, Oid relid)
 {
 	ScanSet    *set = find_set(estate);
+	List	   *tables = list_make1_oid(relid);
 	dlist_iter	iter;
+
+	if (get_rel_relispartition(relid))
+		tables = list_concat(tables, get_partition_ancestors(relid));
 
 	dlist_foreach(iter, &set->members)
 	{
 		ScanMember *member = dlist_container(ScanMember, node_link, iter.cur);
 
 		if (may_see_writes(member, userid, serverid) && !member->is_modify &&
-			reads_table(member, estate, relid))
+			reads_table(member, estate, tables))
 			return true;
 	}
 	return false;

@@ -380,6 +380,8 @@ parse_timeout(const ForeignServer *server, const char *value)
 
 	errno = 0;
 	seconds = strtoint(value, &end, 10);
+	while (isspace((unsigned char) *end))
+		end++;
 	if (end == value || *end != '\0' || errno == ERANGE)
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),

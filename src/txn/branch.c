@@ -594,6 +594,15 @@ repeat_lone_read(TxnBranch *branch, const RemoteRequest *request)
 						remote_request_owner_level(request));
 }
 
+/* Can the shard not send a type of the result in the binary format? */
+static bool
+is_without_binary_form(const RemoteRequest *request)
+{
+	return remote_request_query(request)->binary_result &&
+		remote_result_sqlstate(remote_request_result(request)) ==
+		ERRCODE_UNDEFINED_FUNCTION;
+}
+
 /*
  * Did the statement fail because the session, or the table, is not what it was
  * when something was prepared?  It may have been BEGIN.
@@ -609,7 +618,8 @@ is_stale(const RemoteRequest *request)
 			return result != NULL &&
 				remote_result_sqlstate(result) == ERRCODE_UNDEFINED_PSTATEMENT;
 		case REMOTE_REQUEST_FAILED:
-			return remote_request_is_outdated(request);
+			return remote_request_is_outdated(request) ||
+				is_without_binary_form(request);
 		default:
 			return false;
 	}
@@ -630,6 +640,9 @@ repeat_in_new_block(TxnBranch *branch, const RemoteRequest *request)
 		has_cursors(branch) || remote_request_rows(request) > 0 ||
 		!is_stale(request))
 		return NULL;
+	if (remote_request_state(request) == REMOTE_REQUEST_FAILED &&
+		is_without_binary_form(request))
+		query.binary_result = false;
 	if (branch->probe)
 		(void) remote_request_finish_all(&branch->probe, 1, 0);
 	if (branch->state != BRANCH_OPEN)
