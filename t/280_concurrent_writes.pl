@@ -73,6 +73,17 @@ sub told
 	return join("\n", sort { $a cmp $b } split(/\n/, $answer->text // ''));
 }
 
+# Two sessions that see the schema's table, the first one in a transaction.
+sub start_two
+{
+	my ($schema) = @_;
+	my @sessions = map { $cluster->session } 1, 2;
+
+	$_->safe("SET search_path = $schema, public") foreach @sessions;
+	$sessions[0]->safe('BEGIN');
+	return @sessions;
+}
+
 # What the case gives in a schema, as one text.
 sub run_case
 {
@@ -80,12 +91,7 @@ sub run_case
 	my @told;
 
 	fill($schema);
-	my ($first, $second) = map {
-		my $session = $cluster->session;
-		$session->safe("SET search_path = $schema, public");
-		$session
-	} 1, 2;
-	$first->safe('BEGIN');
+	my ($first, $second) = start_two($schema);
 	$second->safe("BEGIN ISOLATION LEVEL $case->{level}");
 	$second->safe($_) foreach @{ $case->{before} // [] };
 	$first->safe($case->{first});
@@ -251,12 +257,7 @@ sub run_impatient
 	my ($schema, @statements) = @_;
 
 	fill($schema);
-	my ($first, $second) = map {
-		my $session = $cluster->session;
-		$session->safe("SET search_path = $schema, public");
-		$session
-	} 1, 2;
-	$first->safe('BEGIN');
+	my ($first, $second) = start_two($schema);
 	$first->safe($add);
 	my @told = map { told($second->query($_)) } @statements;
 	$first->safe('ROLLBACK');

@@ -548,6 +548,12 @@ rewrite_cond(Node *clause, Rewrite *rewrite)
 	return (Node *) result;
 }
 
+static Node *
+rewrite_any(Node *node, Rewrite *rewrite)
+{
+	return rewrite_node(node, rewrite);
+}
+
 /* ---- values to be assigned ---- */
 
 /*
@@ -737,29 +743,29 @@ begin_rewrite(Rewrite *rewrite, RemoteExprContext *context)
 	rewrite->columns = palloc0(sizeof(List *) * rewrite->ntables);
 }
 
+static void
+append_rewritten(StringInfo buf, RemoteExprContext *context, Node *expr,
+				 Node *(*rewriter) (Node *node, Rewrite *rewrite))
+{
+	Rewrite		rewrite;
+	Node	   *rewritten;
+
+	begin_rewrite(&rewrite, context);
+	rewritten = rewriter(expr, &rewrite);
+	appendStringInfoString(buf, find_or_print_expr(&rewrite, rewritten));
+}
+
 void
 remote_expr_append(StringInfo buf, RemoteExprContext *context, Node *expr)
 {
-	Rewrite		rewrite;
-	char	   *text;
-
-	begin_rewrite(&rewrite, context);
-	text = find_or_print_expr(&rewrite, rewrite_node(expr, &rewrite));
-
-	appendStringInfoString(buf, text);
+	append_rewritten(buf, context, expr, rewrite_any);
 }
 
 void
 remote_expr_append_value(StringInfo buf, RemoteExprContext *context,
 						 Node *expr)
 {
-	Rewrite		rewrite;
-	char	   *text;
-
-	begin_rewrite(&rewrite, context);
-	text = find_or_print_expr(&rewrite, rewrite_new_value(expr, &rewrite));
-
-	appendStringInfoString(buf, text);
+	append_rewritten(buf, context, expr, rewrite_new_value);
 }
 
 void
