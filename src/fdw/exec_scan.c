@@ -5,7 +5,7 @@
  *
  * The query runs as a stream or through a cursor; scan_group.c says which,
  * and when it is sent.  A stream is one request whose rows are handed out as
- * they come.  A cursor is DECLARE and the first FETCH, sent together; the
+ * they come, by COPY where they are very many.  A cursor is DECLARE and the first FETCH, sent together; the
  * next FETCH is sent when half of a batch has been used, and CLOSE travels
  * with whatever is sent next.  No more than two batches are here at a time.
  *
@@ -41,6 +41,12 @@
 #define TENTATIVE_FETCH_SIZE 100
 #define FETCH_GROWTH 5
 
+/*
+ * So many rows take longer than the trip that COPY costs in a new session,
+ * most likely.
+ */
+#define BULK_ROWS 50000
+
 typedef struct ShardScan
 {
 	ScanMember	member;			/* must be first */
@@ -73,6 +79,7 @@ typedef struct ShardScan
 	bool		was_abandoned;	/* a request was given up unfinished */
 	bool		was_sent;
 	bool		uses_cursor;	/* or used one when it was sent last */
+	bool		was_copied;
 	bool		ran_without_block;
 	bool		is_timed;
 	bool		is_running;		/* between started_at and the end */
@@ -168,6 +175,8 @@ start_scan(ScanMember *member)
 		query.binary_result = tuple_reader_wants_binary(scan->reader);
 		query.is_stream = true;
 		query.is_reusable = true;
+		query.is_bulk = !scan->member.locks_rows &&
+			scan->member.node->ss.ps.plan->plan_rows >= BULK_ROWS;
 		scan->request = queue(scan, &query);
 		scan->trips++;
 	}
@@ -253,6 +262,7 @@ release(ShardScan *scan, RemoteRequest **request)
 	scan->total_rows += remote_request_rows(*request);
 	scan->total_bytes += remote_request_bytes(*request);
 	scan->total_spooled += remote_request_spooled_rows(*request);
+	scan->was_copied |= remote_request_is_copied(*request);
 	remote_request_release(*request);
 	*request = NULL;
 }
@@ -612,6 +622,18 @@ exec_scan_socket(ForeignScanState *node)
 	return request ? remote_request_socket(request) : PGINVALID_SOCKET;
 }
 
+/* How the rows came, for EXPLAIN. */
+static const char *
+name_way(const ShardScan *scan)
+{
+	if (scan->uses_cursor)
+		return "cursor";
+	if (scan->was_copied ||
+		(scan->request && remote_request_is_copied(scan->request)))
+		return scan->ran_without_block ? "copy without a block" : "copy";
+	return scan->ran_without_block ? "stream without a block" : "stream";
+}
+
 bool
 exec_scan_report(ForeignScanState *node, ExecReport *report)
 {
@@ -621,8 +643,7 @@ exec_scan_report(ForeignScanState *node, ExecReport *report)
 
 	if (!scan->was_sent)
 		return false;
-	report->way = scan->uses_cursor ? "cursor" :
-		scan->ran_without_block ? "stream without a block" : "stream";
+	report->way = name_way(scan);
 	report->is_binary = tuple_reader_wants_binary(scan->reader);
 	report->trips = scan->trips;
 	report->rows = scan->total_rows;

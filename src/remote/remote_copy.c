@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * remote_copy.c
- *	  COPY FROM STDIN: the only thing done outside pipeline mode.
+ *	  COPY FROM STDIN, which libpq cannot do in pipeline mode.
  *
  * The statement leaves when nothing else is outstanding, so it and its answer
  * are alone on the connection.  Its data wait in the request until the shard
@@ -33,8 +33,9 @@ remote_copy_current(RemoteConn *conn)
 {
 	RemoteRequest *first = remote_request_first_unanswered(conn);
 
-	return first && first->kind == REMOTE_KIND_COPY &&
-		first->state == REMOTE_REQUEST_SENT ? first : NULL;
+	return first && first->state == REMOTE_REQUEST_SENT &&
+		(first->kind == REMOTE_KIND_COPY || first->copy_out.is_used) ?
+		first : NULL;
 }
 
 bool

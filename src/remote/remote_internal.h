@@ -30,7 +30,9 @@
 struct RemoteResult
 {
 	int			refcount;
-	PGresult   *pgres;			/* NULL for a row read back from a spool */
+	PGresult   *pgres;			/* NULL for a row that was copied or comes
+								 * back from a spool */
+	char	   *copied;			/* libpq's memory with the copied row */
 	int			nfields;		/* of such a row; its values follow */
 	char	  **values;			/* NULL is SQL NULL */
 	int		   *lengths;
@@ -66,16 +68,35 @@ typedef struct RemoteCopy
 	bool		is_end_sent;	/* libpq has been told that there is no more */
 } RemoteCopy;
 
+/* The rows of a stream that come by COPY TO STDOUT. */
+typedef struct RemoteCopyOut
+{
+	bool		is_used;		/* the query was sent as COPY */
+	bool		is_open;		/* its rows are coming */
+	bool		has_begun;		/* what goes before the first has been read */
+	int			nfields;
+	char	  **values;			/* for RemoteResult, of the row taken last */
+	int		   *lengths;
+} RemoteCopyOut;
+
+/* What libpq gave for a row: one or the other. */
+typedef struct RemoteHeldRow
+{
+	PGresult   *pgres;
+	char	   *copied;
+	int			size;			/* of copied */
+} RemoteHeldRow;
+
 /* Rows of a stream that have arrived and have not been taken. */
 typedef struct RemoteRows
 {
-	PGresult  **held;			/* oldest first */
+	RemoteHeldRow *held;		/* oldest first */
 	int			nheld;
 	int			max_held;		/* allocated size of held */
 	int			next_held;		/* position in held of the next to take */
 	Size		held_bytes;
 	BufFile    *spool;			/* rows that came after the held ones */
-	Oid		   *types;			/* of the columns of spooled rows */
+	Oid		   *types;			/* of the columns of copied and spooled rows */
 	uint64		spooled;		/* rows written to and not read from it */
 	uint64		total_spooled;	/* rows ever written to it */
 	int			read_file;
@@ -96,6 +117,7 @@ struct RemoteRequest
 	int			owner_level;
 	bool		is_released;
 	bool		is_replayable;	/* may be sent again over a new connection */
+	bool		is_setup;		/* of the engine, before what owners queue */
 	bool		is_vital;		/* without it the session is of no use */
 	RemoteQuery query;			/* deep copy */
 	RemoteStatement *statement; /* what it prepares or executes, or NULL */
@@ -106,6 +128,7 @@ struct RemoteRequest
 	RemoteResult taken;			/* what remote_request_next() returned last */
 	RemoteRows	rows;
 	RemoteCopy	copy;
+	RemoteCopyOut copy_out;
 	uint64		nrows;
 	uint64		nbytes;
 };
@@ -167,8 +190,14 @@ extern bool remote_result_is_fatal(const RemoteResult *result);
 
 /* ---- remote_rows.c ---- */
 extern void remote_rows_add(RemoteRequest *request, PGresult *pgres);
+extern void remote_rows_add_copied(RemoteRequest *request, char *copied,
+								   int size);
+extern void remote_rows_set_types(RemoteRequest *request,
+								  const PGresult *pgres);
 extern bool remote_rows_is_empty(const RemoteRequest *request);
 extern void remote_rows_take(RemoteRequest *request);
+extern void remote_rows_take_copied(RemoteRequest *request, char *copied);
+extern void remote_rows_untake(RemoteRequest *request);
 extern void remote_rows_clear(RemoteRequest *request);
 
 /* ---- remote_statement.c ---- */
@@ -224,7 +253,9 @@ extern void remote_request_receive_unasked(RemoteConn *conn);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
 extern void remote_request_insert_setup(RemoteConn *conn, const char *sql,
 										bool is_vital);
-extern PGresult *remote_request_take_buffered(RemoteRequest *request);
+extern bool remote_request_take_buffered(RemoteRequest *request);
+extern void remote_request_count_rows(RemoteRequest *request, uint64 nrows,
+									  uint64 nbytes);
 extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
 extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
@@ -244,6 +275,46 @@ extern void remote_copy_listen(RemoteConn *conn, RemoteRequest *request);
 
 /* The answer is complete: back to pipeline mode; false when libpq refuses. */
 extern bool remote_copy_leave(RemoteConn *conn);
+
+/* ---- remote_copy_out.c ---- */
+
+/*
+ * Is the request to be sent as COPY, once what was sent before it has been
+ * answered?
+ */
+extern bool remote_copy_out_suits(const RemoteConn *conn,
+								  const RemoteRequest *request);
+
+/* Sends it; false when libpq refuses. */
+extern bool remote_copy_out_start(RemoteConn *conn, RemoteRequest *request);
+
+/* The shard is about to send rows. */
+extern void remote_copy_out_open(RemoteRequest *request);
+
+/* What remote_copy_out_read() got. */
+typedef enum RemoteCopyOutStep
+{
+	REMOTE_COPY_OUT_ROW,
+	REMOTE_COPY_OUT_NOTHING,	/* libpq has no whole row */
+	REMOTE_COPY_OUT_END,
+	REMOTE_COPY_OUT_FAILED		/* what came cannot be understood */
+} RemoteCopyOutStep;
+
+/*
+ * The next row that libpq has; the memory is the caller's to free with
+ * PQfreemem().
+ */
+extern RemoteCopyOutStep remote_copy_out_read(RemoteRequest *request,
+											  char **copied, int *size);
+
+/*
+ * Points the result's values into the row, which must be one that was read,
+ * and changes it, so this can be done once.  values and lengths have room for
+ * the request's fields.
+ */
+extern void remote_copy_out_parse(const RemoteRequest *request, char *copied,
+								  RemoteResult *result, char **values,
+								  int *lengths);
 
 /* ---- remote_wait.c ---- */
 

@@ -99,7 +99,7 @@ free_request(RemoteRequest *request)
 	dlist_delete(&request->node);
 	remote_rows_clear(request);
 	remote_result_unref(request->result);
-	PQclear(request->taken.pgres);
+	remote_rows_untake(request);
 	MemoryContextDelete(request->context);
 }
 
@@ -190,6 +190,7 @@ remote_request_insert_setup(RemoteConn *conn, const char *sql, bool is_vital)
 	query.sql = sql;
 	copy_query(request, &query);
 	request->is_released = true;
+	request->is_setup = sync->is_setup = true;
 	request->is_vital = sync->is_vital = is_vital;
 	dlist_push_head(&conn->fifo, &sync->node);
 	dlist_push_head(&conn->fifo, &request->node);
@@ -283,6 +284,12 @@ uint64
 remote_request_rows(const RemoteRequest *request)
 {
 	return request->nrows;
+}
+
+bool
+remote_request_is_copied(const RemoteRequest *request)
+{
+	return request->copy_out.is_used;
 }
 
 uint64
@@ -432,6 +439,7 @@ remote_request_lose_all(RemoteConn *conn, bool keeps_replayable)
 			request->outcome = REMOTE_REQUEST_DONE;
 			request->is_replayable = false;
 			request->statement = NULL;
+			request->copy_out.is_used = false;
 		}
 		else
 			make_final(request, REMOTE_REQUEST_LOST);
@@ -464,11 +472,9 @@ value_bytes(const PGresult *pgres, int nrows)
 	return nbytes;
 }
 
-static void
-count_rows(RemoteRequest *request, const PGresult *pgres, int nrows)
+void
+remote_request_count_rows(RemoteRequest *request, uint64 nrows, uint64 nbytes)
 {
-	uint64		nbytes = value_bytes(pgres, nrows);
-
 	request->nrows += nrows;
 	request->nbytes += nbytes;
 	request->conn->stats.rows += nrows;
@@ -489,7 +495,7 @@ receive_rows(RemoteRequest *request, PGresult *pgres)
 {
 	int			nrows = PQntuples(pgres);
 
-	count_rows(request, pgres, nrows);
+	remote_request_count_rows(request, nrows, value_bytes(pgres, nrows));
 	if (request->is_vital && nrows > 0)
 		note_setup_answer(request->conn, pgres);
 	if (request->query.is_stream && nrows > 0 && !request->is_released)
@@ -555,15 +561,33 @@ setup_failed(RemoteConn *conn, PGresult *pgres)
 }
 
 /*
+ * A query that was sent as COPY has ended its segment, and what stands behind
+ * it to end it is not sent.
+ */
+static void
+end_copied_segment(RemoteConn *conn, const RemoteRequest *request)
+{
+	dlist_node *next = request->node.next;
+	RemoteRequest *sync;
+
+	if (!request->copy_out.is_used || next == &conn->fifo.head)
+		return;
+	sync = dlist_container(RemoteRequest, node, next);
+	if (sync->kind == REMOTE_KIND_SYNC)
+		make_final(sync, REMOTE_REQUEST_DONE);
+}
+
+/*
  * The answer is complete; false when that ended the session.
  */
 static bool
 receive_end(RemoteConn *conn, RemoteRequest *request)
 {
-	if (request->kind == REMOTE_KIND_COPY)
+	if (request->kind == REMOTE_KIND_COPY || request->copy_out.is_used)
 	{
 		remote_result_unref(conn->segment_error);
 		conn->segment_error = NULL;
+		end_copied_segment(conn, request);
 		if (!remote_copy_leave(conn))
 		{
 			remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
@@ -608,6 +632,10 @@ receive_one(RemoteConn *conn, RemoteRequest *request, PGresult *pgres)
 			request->copy.is_open = true;
 			remote_send_queued(conn);
 			return conn->state == REMOTE_CONN_READY;
+		case PGRES_COPY_OUT:
+			PQclear(pgres);
+			remote_copy_out_open(request);
+			return true;
 		case PGRES_PIPELINE_SYNC:
 			PQclear(pgres);
 			remote_result_unref(conn->segment_error);
@@ -665,11 +693,40 @@ is_part_of_stream(const PGresult *pgres)
 	return PQresultStatus(pgres) == PGRES_SINGLE_TUPLE;
 }
 
+static void
+fail_copy_out(RemoteConn *conn)
+{
+	remote_conn_fail(conn, ERRCODE_PROTOCOL_VIOLATION, NULL,
+					 "The server sent rows that were not in the format asked for.",
+					 NULL);
+}
+
+static bool
+take_copied(RemoteRequest *request)
+{
+	char	   *copied;
+	int			size;
+
+	switch (remote_copy_out_read(request, &copied, &size))
+	{
+		case REMOTE_COPY_OUT_ROW:
+			remote_rows_take_copied(request, copied);
+			return true;
+		case REMOTE_COPY_OUT_FAILED:
+			fail_copy_out(request->conn);
+			return false;
+		case REMOTE_COPY_OUT_NOTHING:
+		case REMOTE_COPY_OUT_END:
+			break;
+	}
+	return false;
+}
+
 /*
- * The short way for a stream that is read by its owner: the next of its rows
- * if libpq has them already, else NULL.  Called for nearly every row.
+ * The short way for a stream that is read by its owner: takes the next of its
+ * rows if libpq has it already, else false.  Called for nearly every row.
  */
-PGresult *
+bool
 remote_request_take_buffered(RemoteRequest *request)
 {
 	RemoteConn *conn = request->conn;
@@ -677,17 +734,65 @@ remote_request_take_buffered(RemoteRequest *request)
 
 	if (request->state != REMOTE_REQUEST_SENT || request->nrows == 0 ||
 		conn->fifo.head.next != &request->node ||
-		!remote_rows_is_empty(request) || PQisBusy(conn->pg))
-		return NULL;
+		!remote_rows_is_empty(request))
+		return false;
+	if (request->copy_out.is_open)
+		return take_copied(request);
+	if (PQisBusy(conn->pg))
+		return false;
 	pgres = PQgetResult(conn->pg);
 	if (pgres && is_part_of_stream(pgres))
 	{
-		count_rows(request, pgres, PQntuples(pgres));
-		return pgres;
+		remote_request_count_rows(request, PQntuples(pgres),
+								  value_bytes(pgres, PQntuples(pgres)));
+		request->taken.pgres = pgres;
+		return true;
 	}
 	if (pgres == NULL || !receive_end_of_session(conn, pgres))
 		receive_one(conn, request, pgres);
-	return NULL;
+	return false;
+}
+
+/*
+ * Takes in a row that libpq has; false when it has none, or what there is ended
+ * the session.
+ */
+static bool
+receive_copied(RemoteConn *conn, RemoteRequest *request)
+{
+	char	   *copied;
+	int			size;
+
+	switch (remote_copy_out_read(request, &copied, &size))
+	{
+		case REMOTE_COPY_OUT_ROW:
+			if (request->is_released)
+				PQfreemem(copied);
+			else
+				remote_rows_add_copied(request, copied, size);
+			return true;
+		case REMOTE_COPY_OUT_END:
+			return true;
+		case REMOTE_COPY_OUT_FAILED:
+			fail_copy_out(conn);
+			return false;
+		case REMOTE_COPY_OUT_NOTHING:
+			break;
+	}
+	return false;
+}
+
+/*
+ * Has libpq nothing to hand out before more has been read?  A row that is
+ * copied has been taken in when this returns.
+ */
+static bool
+is_waiting(RemoteConn *conn, RemoteRequest *first)
+{
+	if (first->copy_out.is_open)
+		return !receive_copied(conn, first) &&
+			conn->state == REMOTE_CONN_READY;
+	return PQisBusy(conn->pg);
 }
 
 /*
@@ -703,6 +808,7 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 	while (conn->state == REMOTE_CONN_READY &&
 		   (first = remote_request_first_unanswered(conn)) != NULL)
 	{
+		bool		was_copying = first->copy_out.is_open;
 		PGresult   *pgres;
 
 		if (is_held_back(first, target) ||
@@ -714,13 +820,13 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 			if (conn->state != REMOTE_CONN_READY || !first->copy.is_end_sent)
 				return;
 		}
-		if (PQisBusy(conn->pg))
+		if (is_waiting(conn, first))
 		{
 			if (has_read)
 				return;
 			has_read = true;
 			conn->is_unanswered = false;
-			if (!PQconsumeInput(conn->pg) && PQisBusy(conn->pg))
+			if (!PQconsumeInput(conn->pg) && is_waiting(conn, first))
 			{
 				remote_conn_fail(conn, ERRCODE_CONNECTION_FAILURE, NULL,
 								 PQerrorMessage(conn->pg), NULL);
@@ -728,6 +834,8 @@ remote_request_receive(RemoteConn *conn, RemoteRequest *target)
 			}
 			continue;
 		}
+		if (was_copying)
+			continue;
 		pgres = PQgetResult(conn->pg);
 		if (pgres && receive_end_of_session(conn, pgres))
 			return;

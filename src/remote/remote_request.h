@@ -13,7 +13,8 @@
  * COPY FROM STDIN is a request of its own kind: libpq cannot do it in a
  * pipeline, so it is sent once nothing else is outstanding, and what is queued
  * behind it is sent when it has ended.  Its data may be given from the moment
- * it is queued.
+ * it is queued.  A stream of very many rows is asked for with COPY TO STDOUT
+ * if it finds itself alone on the connection; its owner sees no difference.
  *
  * There is no "in use by another scan" state.  When a caller waits for a
  * request that stands behind others, their answers are kept: the rows of a
@@ -55,6 +56,8 @@ typedef struct RemoteQuery
 	bool		is_stream;		/* hand out rows as they come */
 	bool		is_reusable;	/* the same text is likely to come again, so
 								 * it is worth a prepared statement */
+	bool		is_bulk;		/* a stream of so many binary rows that it is
+								 * worth a COPY */
 } RemoteQuery;
 
 typedef enum RemoteRequestState
@@ -137,6 +140,9 @@ extern bool remote_request_is_outdated(const RemoteRequest *request);
 /* Rows and bytes of row data received so far. */
 extern uint64 remote_request_rows(const RemoteRequest *request);
 extern uint64 remote_request_bytes(const RemoteRequest *request);
+
+/* Do its rows come, or have they come, by COPY? */
+extern bool remote_request_is_copied(const RemoteRequest *request);
 
 /* Of the rows, those that went to a temporary file. */
 extern uint64 remote_request_spooled_rows(const RemoteRequest *request);

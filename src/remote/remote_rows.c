@@ -29,46 +29,65 @@
 #include "remote/remote_internal.h"
 
 static void
-spool_row(RemoteRows *rows, const PGresult *pgres, int row)
+spool_row(RemoteRows *rows, const RemoteResult *result, int row)
 {
-	int			nfields = PQnfields(pgres);
+	int			nfields = remote_result_nfields(result);
 	int			col;
 
 	compat_buffile_write(rows->spool, &nfields, sizeof(nfields));
 	for (col = 0; col < nfields; col++)
 	{
-		int			length = PQgetisnull(pgres, row, col) ? -1 :
-		PQgetlength(pgres, row, col);
+		int			length;
+		char	   *value = remote_result_field(result, row, col, &length);
 
+		if (value == NULL)
+			length = -1;
 		compat_buffile_write(rows->spool, &length, sizeof(length));
 		if (length > 0)
-			compat_buffile_write(rows->spool, PQgetvalue(pgres, row, col), length);
+			compat_buffile_write(rows->spool, value, length);
 	}
 	rows->spooled++;
 	rows->total_spooled++;
 }
 
-static Oid *
-copy_types(const PGresult *pgres)
+void
+remote_rows_set_types(RemoteRequest *request, const PGresult *pgres)
 {
 	int			nfields = PQnfields(pgres);
-	Oid		   *types = palloc(sizeof(Oid) * Max(nfields, 1));
 	int			col;
 
+	request->rows.types = MemoryContextAlloc(request->context,
+											 sizeof(Oid) * Max(nfields, 1));
 	for (col = 0; col < nfields; col++)
-		types[col] = PQftype(pgres, col);
-	return types;
+		request->rows.types[col] = PQftype(pgres, col);
+}
+
+/*
+ * The result of a row that was copied, to look at for a moment.
+ */
+static void
+describe_copied(const RemoteRequest *request, char *copied,
+				RemoteResult *result)
+{
+	int			nfields = Max(request->copy_out.nfields, 1);
+
+	remote_copy_out_parse(request, copied, result,
+						  palloc(sizeof(char *) * nfields),
+						  palloc(sizeof(int) * nfields));
 }
 
 static void
-spool_rows(RemoteRequest *request, const PGresult *pgres)
+spool_held(RemoteRequest *request, const RemoteHeldRow *held)
 {
 	RemoteRows *rows = &request->rows;
 	MemoryContext old_context = MemoryContextSwitchTo(request->context);
+	RemoteResult result = {.pgres = held->pgres};
 	int			row;
 
-	if (rows->types == NULL)
-		rows->types = copy_types(pgres);
+	if (held->copied)
+		describe_copied(request, held->copied, &result);
+	else if (rows->types == NULL)
+		remote_rows_set_types(request, held->pgres);
 	if (rows->spool == NULL)
 		rows->spool = BufFileCreateTemp(true);
 	if (rows->spooled == 0)
@@ -79,10 +98,71 @@ spool_rows(RemoteRequest *request, const PGresult *pgres)
 		ereport(ERROR,
 				errcode_for_file_access(),
 				errmsg("could not seek in temporary file of remote rows: %m"));
-	for (row = 0; row < PQntuples(pgres); row++)
-		spool_row(rows, pgres, row);
+	for (row = 0; row < remote_result_nrows(&result); row++)
+		spool_row(rows, &result, row);
 	BufFileTell(rows->spool, &rows->write_file, &rows->write_offset);
+	if (held->copied)
+	{
+		pfree(result.values);
+		pfree(result.lengths);
+	}
 	MemoryContextSwitchTo(old_context);
+}
+
+static Size
+held_size(const RemoteHeldRow *held)
+{
+	return held->copied ? held->size : PQresultMemorySize(held->pgres);
+}
+
+static void
+free_held(const RemoteHeldRow *held)
+{
+	PQclear(held->pgres);
+	PQfreemem(held->copied);
+}
+
+static void
+add_row(RemoteRequest *request, const RemoteHeldRow *held)
+{
+	RemoteRows *rows = &request->rows;
+	Size		size = held_size(held);
+
+	if (rows->spooled > 0 || rows->held_bytes + size > work_mem * (Size) 1024)
+	{
+		PG_TRY();
+		{
+			spool_held(request, held);
+		}
+		PG_CATCH();
+		{
+			/*
+			 * Whoever waits gets this error, and may go on; the owner of the
+			 * rows must not, with some of them missing.
+			 */
+			free_held(held);
+			rows->spooled = 0;
+			remote_conn_close_noerror(request->conn);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		free_held(held);
+		return;
+	}
+	if (rows->held == NULL)
+	{
+		rows->max_held = 4;
+		rows->held = MemoryContextAlloc(request->context,
+										rows->max_held * sizeof(RemoteHeldRow));
+	}
+	else if (rows->nheld == rows->max_held)
+	{
+		rows->max_held *= 2;
+		rows->held = repalloc_huge(rows->held,
+								   rows->max_held * sizeof(RemoteHeldRow));
+	}
+	rows->held[rows->nheld++] = *held;
+	rows->held_bytes += size;
 }
 
 /*
@@ -91,44 +171,20 @@ spool_rows(RemoteRequest *request, const PGresult *pgres)
 void
 remote_rows_add(RemoteRequest *request, PGresult *pgres)
 {
-	RemoteRows *rows = &request->rows;
-	Size		size = PQresultMemorySize(pgres);
+	RemoteHeldRow held = {.pgres = pgres};
 
-	if (rows->spooled > 0 || rows->held_bytes + size > work_mem * (Size) 1024)
-	{
-		PG_TRY();
-		{
-			spool_rows(request, pgres);
-		}
-		PG_CATCH();
-		{
-			/*
-			 * Whoever waits gets this error, and may go on; the owner of the
-			 * rows must not, with some of them missing.
-			 */
-			PQclear(pgres);
-			rows->spooled = 0;
-			remote_conn_close_noerror(request->conn);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		PQclear(pgres);
-		return;
-	}
-	if (rows->held == NULL)
-	{
-		rows->max_held = 4;
-		rows->held = MemoryContextAlloc(request->context,
-										rows->max_held * sizeof(PGresult *));
-	}
-	else if (rows->nheld == rows->max_held)
-	{
-		rows->max_held *= 2;
-		rows->held = repalloc_huge(rows->held,
-								   rows->max_held * sizeof(PGresult *));
-	}
-	rows->held[rows->nheld++] = pgres;
-	rows->held_bytes += size;
+	add_row(request, &held);
+}
+
+/*
+ * Takes over the row, as libpq gave it.
+ */
+void
+remote_rows_add_copied(RemoteRequest *request, char *copied, int size)
+{
+	RemoteHeldRow held = {.copied = copied,.size = size};
+
+	add_row(request, &held);
 }
 
 bool
@@ -137,15 +193,15 @@ remote_rows_is_empty(const RemoteRequest *request)
 	return request->rows.nheld == 0 && request->rows.spooled == 0;
 }
 
-static PGresult *
+static RemoteHeldRow
 take_held(RemoteRows *rows)
 {
-	PGresult   *pgres = rows->held[rows->next_held++];
+	RemoteHeldRow held = rows->held[rows->next_held++];
 
-	rows->held_bytes -= Min(rows->held_bytes, PQresultMemorySize(pgres));
+	rows->held_bytes -= Min(rows->held_bytes, held_size(&held));
 	if (rows->next_held == rows->nheld)
 		rows->next_held = rows->nheld = 0;
-	return pgres;
+	return held;
 }
 
 static void
@@ -199,16 +255,49 @@ take_spooled(RemoteRequest *request)
 }
 
 /*
+ * A row that libpq has just given, without its being held.
+ */
+void
+remote_rows_take_copied(RemoteRequest *request, char *copied)
+{
+	request->taken.copied = copied;
+	remote_copy_out_parse(request, copied, &request->taken,
+						  request->copy_out.values, request->copy_out.lengths);
+}
+
+/*
  * The oldest rows, into request->taken; the caller has cleared that before
  * and knows that there are some.
  */
 void
 remote_rows_take(RemoteRequest *request)
 {
-	if (request->rows.nheld > 0)
-		request->taken.pgres = take_held(&request->rows);
-	else
+	RemoteResult *taken = &request->taken;
+	RemoteHeldRow held;
+
+	if (request->rows.nheld == 0)
+	{
 		take_spooled(request);
+		return;
+	}
+	held = take_held(&request->rows);
+	taken->pgres = held.pgres;
+	if (held.copied)
+		remote_rows_take_copied(request, held.copied);
+}
+
+/*
+ * What was taken last has been used.
+ */
+void
+remote_rows_untake(RemoteRequest *request)
+{
+	RemoteResult *taken = &request->taken;
+
+	PQclear(taken->pgres);
+	PQfreemem(taken->copied);
+	taken->pgres = NULL;
+	taken->copied = NULL;
 }
 
 /*
@@ -238,7 +327,11 @@ remote_rows_clear(RemoteRequest *request)
 	BufFile    *spool = rows->spool;
 
 	while (rows->nheld > 0)
-		PQclear(take_held(rows));
+	{
+		RemoteHeldRow held = take_held(rows);
+
+		free_held(&held);
+	}
 	rows->spool = NULL;
 	rows->spooled = 0;
 	if (spool)

@@ -27,7 +27,8 @@ mark_sent(RemoteConn *conn, RemoteRequest *request)
 	request->state = REMOTE_REQUEST_SENT;
 	if (conn->nsent++ == 0)
 		conn->is_unanswered = true;
-	conn->is_segment_open = request->kind == REMOTE_KIND_QUERY ||
+	conn->is_segment_open = (request->kind == REMOTE_KIND_QUERY &&
+							 !request->copy_out.is_used) ||
 		request->kind == REMOTE_KIND_PREPARE;
 	conn->has_unsent_output = true;
 	conn->has_unwaited_flush = true;
@@ -49,7 +50,7 @@ remote_send_note_first(RemoteConn *conn)
 	RemoteRequest *first = remote_request_first_unanswered(conn);
 
 	if (first == NULL || first->state != REMOTE_REQUEST_SENT ||
-		!first->query.is_stream)
+		!first->query.is_stream || first->copy_out.is_used)
 		return;
 	(void) PQsetSingleRowMode(conn->pg);
 }
@@ -159,20 +160,36 @@ retire_statement(RemoteConn *conn)
 	remote_statement_remove(conn, victim);
 }
 
+/* Can it be sent only when nothing is outstanding? */
 static bool
-send_one(RemoteConn *conn, RemoteRequest *request)
+must_be_alone(const RemoteConn *conn, const RemoteRequest *request)
+{
+	return request->kind == REMOTE_KIND_COPY ||
+		remote_copy_out_suits(conn, request);
+}
+
+static bool
+send_alone(RemoteConn *conn, RemoteRequest *request)
+{
+	return request->kind == REMOTE_KIND_COPY ?
+		remote_copy_start(conn, request) :
+		remote_copy_out_start(conn, request);
+}
+
+static bool
+send_in_pipeline(RemoteConn *conn, RemoteRequest *request)
 {
 	switch (request->kind)
 	{
 		case REMOTE_KIND_SYNC:
 			return PQpipelineSync(conn->pg) == 1;
-		case REMOTE_KIND_COPY:
-			return remote_copy_start(conn, request);
 		case REMOTE_KIND_QUERY:
 		case REMOTE_KIND_PREPARE:
 			return send_query(conn, request);
+		case REMOTE_KIND_COPY:
+			break;				/* never in a pipeline */
 	}
-	return false;				/* keep compiler quiet */
+	return false;
 }
 
 /*
@@ -193,15 +210,18 @@ send_requests(RemoteConn *conn)
 	{
 		RemoteRequest *request = dlist_container(RemoteRequest, node, iter.cur);
 		bool		was_first = conn->nsent == 0;
+		bool		is_alone;
 
 		if (request->state != REMOTE_REQUEST_QUEUED)
 			continue;
-		if (request->kind == REMOTE_KIND_COPY && !was_first)
+		is_alone = must_be_alone(conn, request);
+		if (is_alone && !was_first)
 			break;
-		if (!send_one(conn, request))
+		if (!(is_alone ? send_alone(conn, request) :
+			  send_in_pipeline(conn, request)))
 			return false;
 		mark_sent(conn, request);
-		if (request->kind == REMOTE_KIND_COPY)
+		if (is_alone)
 			break;
 		if (was_first)
 			remote_send_note_first(conn);

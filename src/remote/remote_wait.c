@@ -634,9 +634,8 @@ remote_request_wait(RemoteRequest *request)
 RemoteResult *
 remote_request_next(RemoteRequest *request)
 {
-	PQclear(request->taken.pgres);
-	request->taken.pgres = remote_request_take_buffered(request);
-	if (request->taken.pgres)
+	remote_rows_untake(request);
+	if (remote_request_take_buffered(request))
 		return &request->taken;
 	if (!remote_request_is_satisfied(request))
 		wait_for_rows(request);
