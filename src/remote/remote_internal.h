@@ -4,9 +4,9 @@
  *	  What the modules of src/remote share, and nobody else sees.
  *
  * Who changes what: remote_conn.c opens and closes and alone changes
- * RemoteConn.state; remote_request.c and remote_send.c alone change the FIFO and
- * the state of requests; remote_wait.c alone waits; remote_rows.c keeps the rows of a
- * stream that nobody has taken yet.
+ * RemoteConn.state; remote_request.c, remote_send.c and remote_receive.c alone
+ * change the FIFO and the state of requests; remote_wait.c alone waits;
+ * remote_rows.c keeps the rows of a stream that nobody has taken yet.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -248,16 +248,22 @@ extern void remote_send_note_first(RemoteConn *conn);
 extern RemoteRequest *remote_request_make(RemoteConn *conn,
 										  RemoteRequestKind kind);
 extern RemoteRequest *remote_request_first_unanswered(RemoteConn *conn);
-extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
-extern void remote_request_receive_unasked(RemoteConn *conn);
+
+/* The request is over; one that has been released is gone then. */
+extern void remote_request_make_final(RemoteRequest *request,
+									  RemoteRequestState state);
 extern void remote_request_lose_all(RemoteConn *conn, bool keeps_replayable);
 extern void remote_request_insert_setup(RemoteConn *conn, const char *sql,
 										bool is_vital);
+extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
+extern bool remote_request_is_satisfied(const RemoteRequest *request);
+
+/* ---- remote_receive.c ---- */
+extern void remote_request_receive(RemoteConn *conn, RemoteRequest *target);
+extern void remote_request_receive_unasked(RemoteConn *conn);
 extern bool remote_request_take_buffered(RemoteRequest *request);
 extern void remote_request_count_rows(RemoteRequest *request, uint64 nrows,
 									  uint64 nbytes);
-extern bool remote_conn_runs_only_orphans(RemoteConn *conn);
-extern bool remote_request_is_satisfied(const RemoteRequest *request);
 
 /* ---- remote_copy.c ---- */
 
