@@ -33,6 +33,7 @@
 #include "fdw/exec_scan.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_relinfo.h"
+#include "remote/remote_request.h"
 
 /*
  * Is the node one of our scans that can be polled?  A direct modification is
@@ -145,7 +146,10 @@ shardForeignAsyncConfigureWait(AsyncRequest *areq)
 	pgsocket	socket;
 
 	if (exec_scan_is_ready(node) && answer_pending(areq, false))
+	{
+		remote_request_end_outside_wait_noerror();
 		return;
+	}
 	socket = exec_scan_socket(node);
 	if (socket == PGINVALID_SOCKET)
 	{
@@ -155,6 +159,9 @@ shardForeignAsyncConfigureWait(AsyncRequest *areq)
 	}
 	if (is_socket_taken(areq, append, socket))
 		return;
+	/* before that core only looks, and goes on with what is not asynchronous */
+	if (append->as_syncdone)
+		exec_scan_note_outside_wait(node);
 	AddWaitEventToSet(append->as_eventset, WL_SOCKET_READABLE, socket, NULL,
 					  areq);
 }
@@ -162,5 +169,6 @@ shardForeignAsyncConfigureWait(AsyncRequest *areq)
 void
 shardForeignAsyncNotify(AsyncRequest *areq)
 {
+	remote_request_end_outside_wait_noerror();
 	answer(areq, false);
 }

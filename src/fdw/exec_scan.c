@@ -613,13 +613,26 @@ exec_scan_was_blocked(ForeignScanState *node)
 	return ((ShardScan *) node->fdw_state)->was_blocked;
 }
 
+static RemoteRequest *
+awaited_request(ForeignScanState *node)
+{
+	ShardScan  *scan = node->fdw_state;
+
+	return scan->ahead ? scan->ahead : scan->request;
+}
+
 pgsocket
 exec_scan_socket(ForeignScanState *node)
 {
-	ShardScan  *scan = node->fdw_state;
-	RemoteRequest *request = scan->ahead ? scan->ahead : scan->request;
+	RemoteRequest *request = awaited_request(node);
 
 	return request ? remote_request_socket(request) : PGINVALID_SOCKET;
+}
+
+void
+exec_scan_note_outside_wait(ForeignScanState *node)
+{
+	remote_request_note_outside_wait(awaited_request(node));
 }
 
 /* How the rows came, for EXPLAIN. */

@@ -330,4 +330,18 @@ extern void remote_wait_advance(RemoteConn *conn, RemoteRequest *target);
 /* The connection's socket is going away. */
 extern void remote_wait_forget(RemoteConn *conn);
 
+/* ---- remote_watch.c ---- */
+
+/* Is there anybody to tell of long waits? */
+extern bool remote_watch_is_wanted(void);
+
+/* When a wait that began then is long. */
+extern TimestampTz remote_watch_due(TimestampTz since);
+
+/*
+ * Tells that the wait is for these connections; only where somebody wants to
+ * know.  May raise.
+ */
+extern void remote_watch_tell(RemoteConn **conns, int nconns);
+
 #endif							/* SHARD_FDW_REMOTE_REMOTE_INTERNAL_H */

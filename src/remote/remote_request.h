@@ -211,6 +211,15 @@ extern void remote_flush_noerror(RemoteConn *conn);
  */
 extern pgsocket remote_request_socket(const RemoteRequest *request);
 
+/*
+ * Core is about to wait for that socket, and perhaps others, until one has
+ * something to read.  To be called each time it is, since long waits are
+ * looked at (remote_watch.h); may raise.  The other one says that the wait is
+ * over.
+ */
+extern void remote_request_note_outside_wait(RemoteRequest *request);
+extern void remote_request_end_outside_wait_noerror(void);
+
 /* ---- the data of a COPY ---- */
 
 /*

@@ -35,6 +35,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "remote/remote_internal.h"
+#include "remote/remote_watch.h"
 
 /* longest sleep, so that limits kept elsewhere are looked at */
 #define MAX_SLEEP_MS 1000
@@ -45,6 +46,8 @@ typedef struct WaitMode
 	TimestampTz deadline;		/* 0: none */
 	bool		is_interruptible;
 	bool		stops_on_interrupt; /* end, with interrupts left pending */
+	bool		is_watched;		/* is told when it gets long */
+	TimestampTz long_at;		/* when it does; 0: has not slept yet */
 } WaitMode;
 
 /*
@@ -288,11 +291,25 @@ note_event(RemoteConn *conn)
 }
 
 /*
+ * A wait that goes to sleep: when it is to wake up at the latest to be told.
+ */
+static long
+watch_sleep(RemoteConn **conns, int nconns, TimestampTz now, WaitMode *mode)
+{
+	if (mode->long_at == 0)
+		mode->long_at = remote_watch_due(now);
+	if (now < mode->long_at)
+		return TimestampDifferenceMilliseconds(now, mode->long_at);
+	remote_watch_tell(conns, nconns);
+	return MAX_SLEEP_MS;
+}
+
+/*
  * Sleeps until something happens on one of the connections, all of which
  * have sockets.
  */
 static void
-sleep_on_these(RemoteConn **conns, int nconns, const WaitMode *mode)
+sleep_on_these(RemoteConn **conns, int nconns, WaitMode *mode)
 {
 	TimestampTz start = GetCurrentTimestamp();
 	long		sleep_ms = sleep_time(start, mode->deadline, conns, nconns);
@@ -301,6 +318,8 @@ sleep_on_these(RemoteConn **conns, int nconns, const WaitMode *mode)
 	int			nevents;
 	int			position;
 
+	if (mode->is_watched)
+		sleep_ms = Min(sleep_ms, watch_sleep(conns, nconns, start, mode));
 	count_trips(conns, nconns);
 	for (position = 0; position < nconns; position++)
 		conns[position]->is_unanswered = false;
@@ -343,7 +362,7 @@ is_among(RemoteConn *conn, RemoteConn **conns, int nconns)
  * to come up at the same time, whichever of them is waited for.
  */
 static void
-sleep_on(RemoteConn **conns, int nconns, const WaitMode *mode)
+sleep_on(RemoteConn **conns, int nconns, WaitMode *mode)
 {
 	dlist_head *connecting = remote_conn_connecting();
 	dlist_mutable_iter iter;
@@ -397,7 +416,7 @@ remote_flush_noerror(RemoteConn *conn)
 /* ---- looking after a silent shard ---- */
 
 static bool wait_for_requests(RemoteRequest **requests, int nrequests,
-							  const WaitMode *mode);
+							  WaitMode *mode);
 
 /* What a session on the shard was found to be doing. */
 typedef enum SessionWork
@@ -486,6 +505,27 @@ look_after_silent(RemoteConn *conn)
 
 /* ---- waiting ---- */
 
+/*
+ * A wait of a statement.
+ */
+static WaitMode
+statement_mode(TimestampTz deadline)
+{
+	WaitMode	mode = {0};
+
+	mode.deadline = deadline;
+	mode.is_interruptible = true;
+	mode.is_watched = remote_watch_is_wanted();
+	return mode;
+}
+
+static void
+end_wait(const WaitMode *mode)
+{
+	if (mode->is_watched)
+		remote_watch_end_noerror();
+}
+
 static bool
 is_deadline_past(const WaitMode *mode)
 {
@@ -539,8 +579,7 @@ advance_requests(RemoteRequest **requests, int nrequests)
 }
 
 static bool
-wait_for_requests(RemoteRequest **requests, int nrequests,
-				  const WaitMode *mode)
+wait_for_requests(RemoteRequest **requests, int nrequests, WaitMode *mode)
 {
 	RemoteConn **conns;
 	bool		all_final = true;
@@ -569,6 +608,7 @@ wait_for_requests(RemoteRequest **requests, int nrequests,
 		if (mode->stops_on_interrupt && (QueryCancelPending || ProcDiePending))
 			break;
 	}
+	end_wait(mode);
 	pfree(conns);
 	return all_final;
 }
@@ -578,10 +618,9 @@ remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
 				 int nrequests)
 {
 	RemoteConn **conns = palloc(sizeof(RemoteConn *) * Max(nrequests, 1));
-	WaitMode	mode = {0};
+	WaitMode	mode = statement_mode(0);
 	int			position;
 
-	mode.is_interruptible = true;
 	for (;;)
 	{
 		int			nconns;
@@ -597,6 +636,7 @@ remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
 		for (position = 0; position < nconns; position++)
 			look_after_silent(conns[position]);
 	}
+	end_wait(&mode);
 	pfree(conns);
 }
 
@@ -608,20 +648,20 @@ static void
 wait_for_rows(RemoteRequest *request)
 {
 	RemoteConn *conn = request->conn;
-	WaitMode	mode = {0};
+	WaitMode	mode = statement_mode(0);
 
-	mode.is_interruptible = true;
 	for (;;)
 	{
 		advance_before_sleep(conn, request);
 		if (remote_request_is_satisfied(request))
-			return;
+			break;
 		CHECK_FOR_INTERRUPTS();
 		if (conn->pg)
 			sleep_on(&conn, 1, &mode);
 		CHECK_FOR_INTERRUPTS();
 		look_after_silent(conn);
 	}
+	end_wait(&mode);
 }
 
 void
@@ -660,9 +700,8 @@ remote_request_is_ready(RemoteRequest *request)
 RemoteResult *
 remote_request_finish(RemoteRequest *request)
 {
-	WaitMode	mode = {0};
+	WaitMode	mode = statement_mode(0);
 
-	mode.is_interruptible = true;
 	wait_for_requests(&request, 1, &mode);
 	if (request->state != REMOTE_REQUEST_DONE)
 		remote_request_report(ERROR, request);
@@ -673,10 +712,8 @@ bool
 remote_request_finish_all(RemoteRequest **requests, int nrequests,
 						  TimestampTz deadline)
 {
-	WaitMode	mode = {0};
+	WaitMode	mode = statement_mode(deadline);
 
-	mode.deadline = deadline;
-	mode.is_interruptible = true;
 	return nrequests == 0 || wait_for_requests(requests, nrequests, &mode);
 }
 

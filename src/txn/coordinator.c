@@ -36,6 +36,7 @@
 #include "base/catch_point.h"
 #include "base/settings.h"
 #include "remote/remote_cache.h"
+#include "remote/remote_watch.h"
 #include "txn/commit_log.h"
 #include "txn/coordinator.h"
 #include "txn/incarnation.h"
@@ -156,6 +157,20 @@ bool
 coordinator_is_in_use(const RemoteConn *conn)
 {
 	return find_branch(conn) != NULL;
+}
+
+List *
+coordinator_begun_conns(void)
+{
+	List	   *conns = NIL;
+	int			position;
+
+	for (position = 0; position < current.nbranches; position++)
+	{
+		if (branch_has_begun(current.branches[position]))
+			conns = lappend(conns, branch_conn(current.branches[position]));
+	}
+	return conns;
 }
 
 /* ---- shared by the steps ---- */
@@ -866,6 +881,7 @@ after_commit_noerror(void)
 static void
 transaction_callback(XactEvent event, void *arg)
 {
+	remote_watch_end_noerror();
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
@@ -937,6 +953,7 @@ static void
 subtransaction_callback(SubXactEvent event, SubTransactionId subid,
 						SubTransactionId parent_subid, void *arg)
 {
+	remote_watch_end_noerror();
 	if (current.nbranches == 0)
 		return;
 	switch (event)

@@ -64,6 +64,12 @@ extern TxnBranch *coordinator_get_branch_to_write(Oid userid, Oid serverid);
 /* A number for a local statement, for branch_queue(). */
 extern uint64 coordinator_next_statement(void);
 
+/*
+ * The connections on which the open transaction has a transaction of its own,
+ * or may have; palloc'd List of RemoteConn pointers.
+ */
+extern struct List *coordinator_begun_conns(void);
+
 /* Does the open transaction have a branch on that connection? */
 extern bool coordinator_is_in_use(const RemoteConn *conn);
 
