@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * deadlock_graph.h
+ *	  Who waits for whom, over all shards: is there a deadlock, and who is to
+ *	  end it?
+ *
+ * Nodes are sessions on shards.  Those that work for one session of the
+ * coordinator belong together: what any of them holds is let go only when the
+ * coordinator's session goes on, and that needs all nodes which it waits for.
+ * Edges are waits for locks, on one shard each.
+ *
+ * A deadlock of ours is a cycle that comes into a session of the coordinator
+ * by one of its nodes and leaves it by another.  Others are on one shard,
+ * whose own detector ends them.
+ *
+ * Pure: includes c.h at most, allocates nothing, raises nothing.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SHARD_FDW_WORKER_DEADLOCK_GRAPH_H
+#define SHARD_FDW_WORKER_DEADLOCK_GRAPH_H
+
+#define DEADLOCK_NO_SESSION (-1)
+
+typedef struct DeadlockNode
+{
+	int			session;		/* DEADLOCK_NO_SESSION: not one of ours */
+	bool		is_waited;		/* its session waits for its answer */
+} DeadlockNode;
+
+typedef struct DeadlockEdge
+{
+	int			waiter;			/* a node */
+	int			blocker;
+} DeadlockEdge;
+
+typedef struct DeadlockSession
+{
+	int			first_node;		/* its nodes are next to one another */
+	int			nnodes;
+	int64		started_at;		/* its transaction */
+	bool		is_ended;		/* it will get an error: waits no more */
+} DeadlockSession;
+
+typedef struct DeadlockGraph
+{
+	const DeadlockSession *sessions;
+	int			nsessions;
+	const DeadlockNode *nodes;
+	int			nnodes;
+	const DeadlockEdge *edges;	/* ordered by waiter */
+	int			nedges;
+} DeadlockGraph;
+
+/* Elements of the workspace of deadlock_graph_find(). */
+#define DEADLOCK_WORKSPACE(nnodes) (3 * (nnodes))
+
+/*
+ * Finds a deadlock.  Returns the number of its edges, 0 if there is none, and
+ * in cycle, which has room for one per node, their positions in the order of
+ * waiting.
+ */
+extern int	deadlock_graph_find(const DeadlockGraph *graph, int *workspace,
+								int *cycle);
+
+/*
+ * Which session of a deadlock is to get the error: the one whose transaction
+ * is the youngest.
+ */
+extern int	deadlock_graph_victim(const DeadlockGraph *graph, const int *cycle,
+								  int nedges);
+
+#endif							/* SHARD_FDW_WORKER_DEADLOCK_GRAPH_H */
