@@ -87,6 +87,17 @@ incarnation_hold_sql(RemotePooling pooling)
 	return sql;
 }
 
+char *
+incarnation_is_own_lock_sql(void)
+{
+	return psprintf("granted AND locktype OPERATOR(pg_catalog.=) 'advisory' "
+					"AND objsubid OPERATOR(pg_catalog.=) 1 "
+					"AND (classid::pg_catalog.int8 OPERATOR(pg_catalog.<<) 32) "
+					"OPERATOR(pg_catalog.|) objid::pg_catalog.int8 "
+					"OPERATOR(pg_catalog.=) " INT64_FORMAT,
+					lock_key(commit_log_identity(), incarnation_own()));
+}
+
 /* ---- looking for others ---- */
 
 IncarnationFence *

@@ -40,6 +40,12 @@ extern const char *incarnation_hold_sql(RemotePooling pooling);
  */
 extern char *incarnation_adopt_sql(uint64 identity, uint64 incarnation);
 
+/*
+ * A condition on the columns of pg_locks, palloc'd: true for the locks that
+ * tell which sessions on a shard are of this incarnation.
+ */
+extern char *incarnation_is_own_lock_sql(void);
+
 /* ---- looking for others ---- */
 
 /* What one shard says of the other incarnations that prepared there. */

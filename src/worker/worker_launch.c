@@ -42,6 +42,8 @@
 #include "base/compat.h"
 #include "base/compat_worker.h"
 #include "base/settings.h"
+#include "worker/deadlock_shared.h"
+#include "worker/deadlock_wait.h"
 #include "worker/worker_launch.h"
 #include "worker/worker_shared.h"
 #include "worker/worker_stats.h"
@@ -93,7 +95,8 @@ request_shared_memory(void)
 		state.previous_request();
 	RequestAddinShmemSpace(MAXALIGN(worker_shared_size()));
 	RequestAddinShmemSpace(MAXALIGN(worker_stats_shmem_size()));
-	RequestNamedLWLockTranche("shard_fdw", 2);
+	RequestAddinShmemSpace(MAXALIGN(deadlock_shared_size()));
+	RequestNamedLWLockTranche("shard_fdw", 3);
 }
 
 static void
@@ -103,6 +106,7 @@ init_shared_memory(void)
 		state.previous_startup();
 	worker_shared_init();
 	worker_stats_shmem_init();
+	deadlock_shared_init();
 }
 
 static void
@@ -132,6 +136,7 @@ worker_launch_init(void)
 	shmem_request_hook = request_shared_memory;
 	state.previous_startup = shmem_startup_hook;
 	shmem_startup_hook = init_shared_memory;
+	deadlock_wait_init();
 
 	/* nothing may write while pg_upgrade reads or restores the cluster */
 	if (!IsBinaryUpgrade)

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * deadlock_wait.c
+ *	  What a session does about deadlocks while it waits for shards.
+ *
+ * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "remote/remote_conn.h"
+#include "remote/remote_watch.h"
+#include "txn/coordinator.h"
+#include "worker/deadlock_detector.h"
+#include "worker/deadlock_shared.h"
+#include "worker/deadlock_wait.h"
+
+/* The wait that was entered last; it is there while is_entered. */
+static DeadlockWait entered;
+static bool is_entered = false;
+
+static bool
+is_among(const RemoteConn *conn, RemoteConn **conns, int nconns)
+{
+	int			position;
+
+	for (position = 0; position < nconns; position++)
+	{
+		if (conns[position] == conn)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where the session's process is not known, as behind a pooler, nothing can
+ * be said of what it waits for.
+ */
+static void
+add_conns(DeadlockWait *wait, List *begun, RemoteConn **conns, int nconns,
+		  bool is_waited)
+{
+	ListCell   *cell;
+
+	foreach(cell, begun)
+	{
+		RemoteConn *conn = lfirst(cell);
+		DeadlockConn *item = &wait->conns[wait->nconns];
+
+		if (is_among(conn, conns, nconns) != is_waited ||
+			remote_conn_backend_pid(conn) == 0 ||
+			wait->nconns == DEADLOCK_MAX_CONNS)
+			continue;
+		item->serverid = remote_conn_serverid(conn);
+		item->userid = remote_conn_userid(conn);
+		item->pid = remote_conn_backend_pid(conn);
+		item->is_waited = is_waited;
+		wait->nconns++;
+	}
+}
+
+static bool
+is_as_entered(const DeadlockWait *wait)
+{
+	return is_entered && wait->nconns == entered.nconns &&
+		memcmp(wait->conns, entered.conns,
+			   sizeof(DeadlockConn) * wait->nconns) == 0;
+}
+
+/*
+ * Must not be called where an error cannot be raised, as in a critical
+ * section; a verdict then stays until it can.
+ */
+static void
+raise_if_victim(void)
+{
+	DeadlockVerdict verdict;
+
+	if (InterruptHoldoffCount > 0 || CritSectionCount > 0 ||
+		!deadlock_shared_is_victim(&verdict))
+		return;
+	remote_watch_end_noerror();
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_DEADLOCK_DETECTED),
+			 errmsg("deadlock detected"),
+			 errdetail_internal("%s", verdict.report),
+			 verdict.is_own_doing ?
+			 errhint("The transaction uses a server through more than one user mapping, and waits in one session there for what it has locked in another.") : 0));
+}
+
+static void
+leave_noerror(void)
+{
+	is_entered = false;
+	deadlock_shared_leave_noerror();
+}
+
+static void
+wait_is_long(RemoteConn **conns, int nconns)
+{
+	DeadlockWait wait;
+	List	   *begun;
+
+	/* no worker is started on a standby */
+	if (RecoveryInProgress())
+		return;
+	begun = coordinator_begun_conns();
+	memset(&wait, 0, sizeof(wait));
+	wait.xact_start = GetCurrentTransactionStartTimestamp();
+	add_conns(&wait, begun, conns, nconns, true);
+	if (wait.nconns == 0)
+	{
+		leave_noerror();
+		list_free(begun);
+		return;
+	}
+	add_conns(&wait, begun, conns, nconns, false);
+	list_free(begun);
+	if (is_as_entered(&wait))
+		raise_if_victim();
+	else
+	{
+		entered = wait;
+		is_entered = deadlock_shared_enter(&wait);
+	}
+	if (is_entered && deadlock_shared_needs_detector())
+		deadlock_detector_start();
+}
+
+void
+deadlock_wait_init(void)
+{
+	static const RemoteWatch watch = {
+		.waits = wait_is_long,
+		.waits_no_more_noerror = leave_noerror
+	};
+
+	remote_watch_set(&watch);
+}

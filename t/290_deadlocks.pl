@@ -1,0 +1,335 @@
+
+# Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
+
+# Deadlocks over several shards: the session with the youngest transaction gets
+# 40P01, the others go on; and a wait that is none is left alone.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use PostgreSQL::Test::Utils;
+use ShardCluster;
+use Test::More;
+
+# The coordinator looks before the shards do.
+my $cluster = ShardCluster->new(
+	shards => 3,
+	conf => { deadlock_timeout => '100ms' },
+	shard_conf => { deadlock_timeout => '2s' });
+$cluster->create_accounts;
+
+# Longer than any deadlock may last, also on a busy machine.
+my $patience = 60;
+
+sub touch
+{
+	my ($shard, $k, $table) = @_;
+	$table //= 'accounts';
+	return "UPDATE $table SET balance = balance + 1 WHERE id = "
+	  . $cluster->id($shard, $k);
+}
+
+# Sessions in transactions, the oldest first.
+sub begin
+{
+	my ($n) = @_;
+	my @sessions = map { $cluster->session } 1 .. $n;
+
+	$_->safe('BEGIN') foreach @sessions;
+	return @sessions;
+}
+
+# How many sessions wait for a lock on the shard.
+sub waiting_on
+{
+	my ($shard) = @_;
+	return $cluster->shard_sql($shard,
+		'SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted');
+}
+
+sub wait_for_lock
+{
+	my ($shard, $n) = @_;
+	$cluster->wait_until(sub { waiting_on($shard) >= ($n // 1) }, $patience)
+	  or die "nobody waits on shard $shard";
+	return;
+}
+
+# Waits until the detector has asked the shard again, two times after now.
+sub wait_for_looks
+{
+	my ($shard) = @_;
+
+	foreach my $look (1, 2)
+	{
+		my $since = $cluster->shard_sql($shard, 'SELECT clock_timestamp()');
+		$cluster->wait_until(
+			sub {
+				$cluster->shard_sql($shard,
+						'SELECT count(*) FROM pg_stat_activity'
+					  . " WHERE query LIKE '%waits.blocker%'"
+					  . ' AND pid <> pg_backend_pid()'
+					  . " AND state = 'idle' AND query_start > '$since'");
+			},
+			$patience) or die "nobody looks at shard $shard";
+	}
+	return;
+}
+
+sub balance
+{
+	my ($shard, $k) = @_;
+	return $cluster->sql(
+		'SELECT balance FROM accounts WHERE id = ' . $cluster->id($shard, $k));
+}
+
+sub detail_ok
+{
+	my ($answer, $processes, $name) = @_;
+	my $lines = join '\n', map {
+		my ($waiter, $shard, $blocker) = @$_;
+		"Process $waiter waits for ShareLock on transaction \\d+"
+		  . qq{ on server "shard_$shard"; blocked by process $blocker\\.};
+	} @$processes;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return like($answer->detail, qr/^$lines$/, $name)
+	  || diag $answer->describe;
+}
+
+# ---- two sessions, two shards ----
+
+my ($one, $two) = begin(2);
+$one->safe(touch(0));
+$two->safe(touch(1));
+$one->send(touch(1));
+wait_for_lock(1);
+$two->send(touch(0));
+my $answer = $two->finish($patience);
+is($answer->sqlstate, '40P01', 'two sessions: the younger one is the victim');
+is($answer->message, 'deadlock detected', 'its message');
+my ($first, $second) = ($one->pid, $two->pid);
+my @order =
+  $answer->detail =~ /^Process $first /
+  ? ([ $first, 1, $second ], [ $second, 0, $first ])
+  : ([ $second, 0, $first ], [ $first, 1, $second ]);
+detail_ok($answer, \@order, 'its detail has the whole cycle');
+is($one->finish($patience)->sqlstate, '00000', 'the older one goes on');
+$one->safe('COMMIT');
+$two->safe('ROLLBACK');
+is(join(' ', balance(0), balance(1)), '101 101', 'and commits on both');
+
+# The victim's session is as good as before.
+$two->safe('BEGIN');
+$two->safe(touch($_)) foreach 0, 1;
+$two->safe('COMMIT');
+is(join(' ', balance(0), balance(1)), '102 102', 'the victim tries again');
+
+# ---- three sessions, three shards; the victim is in the middle ----
+
+my @three = begin(3);
+my ($old, $young, $middle) = @three[ 0, 2, 1 ];
+$three[$_]->safe(touch($_, 1)) foreach 0 .. 2;
+$three[$_]->send(touch(($_ + 1) % 3, 1)) foreach 0 .. 2;
+$answer = $young->finish($patience);
+is($answer->sqlstate, '40P01', 'three sessions: the youngest is the victim');
+is(() = $answer->detail =~ /^Process \d+ waits for /mg,
+	3, 'its detail has three lines')
+  or diag $answer->describe;
+is($middle->finish($patience)->sqlstate, '00000', 'the one before it goes on');
+$middle->safe('COMMIT');
+is($old->finish($patience)->sqlstate, '00000', 'and then the other');
+$old->safe('COMMIT');
+$young->safe('ROLLBACK');
+is(join(' ', map { balance($_, 1) } 0 .. 2),
+	'101 102 101', 'both have committed');
+
+# ---- through a session of the shard that is not ours ----
+
+($one, $two) = begin(2);
+my $stranger = $cluster->shard_session(1);
+$stranger->safe('BEGIN');
+$one->safe(touch(0, 2));
+$stranger->safe(touch(1, 2));
+$two->safe(touch(1, 3));
+$one->send(touch(1, 2));
+wait_for_lock(1);
+$stranger->send(touch(1, 3));
+wait_for_lock(1, 2);
+wait_for_looks(1);
+ok(!$one->is_done(0), 'a chain with a session that is not ours is no deadlock');
+$two->send(touch(0, 2));
+$answer = $two->finish($patience);
+is($answer->sqlstate, '40P01', 'through a session that is not ours');
+my $foreign = $stranger->pid;
+like($answer->detail,
+	qr/^Process $foreign of server "shard_1" waits for .* on server "shard_1"; blocked by process \d+\.$/m,
+	'which the detail names')
+  or diag $answer->describe;
+is($stranger->finish($patience)->sqlstate, '00000', 'that session goes on');
+$stranger->safe('COMMIT');
+is($one->finish($patience)->sqlstate, '00000', 'and so does the other');
+$one->safe('COMMIT');
+$two->safe('ROLLBACK');
+$stranger->close;
+
+# ---- a session that waits for itself ----
+
+my $user = $cluster->sql('SELECT current_user');
+$cluster->sql($_)
+  foreach 'CREATE ROLE boss SUPERUSER',
+  "CREATE USER MAPPING FOR boss SERVER shard_0 OPTIONS (user '$user')",
+  'CREATE VIEW seen AS SELECT * FROM accounts_0',
+  'ALTER VIEW seen OWNER TO boss';
+($one) = begin(1);
+$one->safe(touch(0, 3));
+$answer = $one->query(touch(0, 3, 'seen'), $patience);
+is($answer->sqlstate, '40P01', 'another user mapping waits for its own session');
+detail_ok($answer, [ [ $one->pid, 0, $one->pid ] ], 'its detail');
+like($answer->hint, qr/more than one user mapping/, 'its hint');
+$one->safe('ROLLBACK');
+
+$cluster->sql($_)
+  foreach $cluster->create_server_sql(0, name => 'shard_twin'),
+  'CREATE USER MAPPING FOR CURRENT_USER SERVER shard_twin',
+  'CREATE FOREIGN TABLE twin (id int, balance int) SERVER shard_twin'
+  . " OPTIONS (table_name 'accounts')";
+$one->safe('BEGIN');
+$one->safe(touch(0, 3, 'twin'));
+$answer = $one->query(touch(0, 3), $patience);
+is($answer->sqlstate, '40P01', 'so does another server that is the same one');
+$one->safe('ROLLBACK');
+
+# ---- an asynchronous Append waits in core ----
+
+my $everything = 'SELECT id FROM accounts FOR UPDATE';
+like($cluster->sql("EXPLAIN (COSTS OFF) $everything"),
+	qr/Async Foreign Scan/, 'a scan of all shards is asynchronous');
+foreach my $victim (0, 1)
+{
+	my @both = begin(2);
+	my ($reader, $writer) = $victim == 0 ? @both : reverse @both;
+	$reader->safe(touch(0, 4));
+	$writer->safe(touch(1, 4));
+	$reader->send($everything);
+	wait_for_lock(1);
+	$writer->send(touch(0, 4));
+	$answer = $both[1]->finish($patience);
+	is($answer->sqlstate, '40P01',
+		'an asynchronous scan is part of one: its '
+		  . ($victim == 0 ? 'counterpart' : 'own session')
+		  . ' is the victim');
+	is($both[0]->finish($patience)->sqlstate,
+		'00000', 'and the other one goes on');
+	$_->safe('ROLLBACK') foreach @both;
+}
+
+# ---- no deadlock ----
+
+($one, $two) = begin(2);
+$one->safe(touch(0, 5));
+$two->safe(touch(1, 5));
+$two->send(touch(0, 5));
+wait_for_lock(0);
+wait_for_looks(0);
+ok(!$two->is_done(0), 'a long wait alone is left alone');
+$one->safe('COMMIT');
+is($two->finish($patience)->sqlstate, '00000', 'and ends when it can');
+$two->safe('COMMIT');
+is(join(' ', balance(0, 5), balance(1, 5)), '102 101', 'as it should');
+
+($one, $two) = begin(2);
+$one->safe(touch(0, 5));
+$two->send(touch(0, 5));
+wait_for_lock(0);
+wait_for_looks(0);
+$two->cancel;
+is($two->finish($patience)->sqlstate, '57014', 'it can be cancelled');
+$two->safe('ROLLBACK');
+$two->safe("SET statement_timeout = '1s'");
+$answer = $two->query(touch(0, 5), $patience);
+is($answer->sqlstate, '57014', 'and has a statement_timeout');
+like($answer->message, qr/statement timeout/, 'in its words');
+$two->safe('RESET statement_timeout');
+$one->safe('ROLLBACK');
+
+# A deadlock on one shard is left to that shard: one error, not two.
+($one, $two) = begin(2);
+$one->safe(touch(0, 5));
+$two->safe(touch(0, 6));
+$one->send(touch(0, 6));
+wait_for_lock(0);
+$two->send(touch(0, 5));
+my @answers = map { $_->finish($patience) } $one, $two;
+is(join(' ', sort map { $_->sqlstate } @answers),
+	'00000 40P01', 'on one shard: one of the two gets 40P01');
+my ($error) = grep { !$_->is_ok } @answers;
+like($error->context // '', qr/remote SQL on server/, 'from the shard')
+  or diag $error->describe;
+$_->safe('ROLLBACK') foreach $one, $two;
+
+# ---- subtransactions ----
+
+($one, $two) = begin(2);
+$one->safe(touch(0, 7));
+$two->safe(touch(2, 7));
+$two->safe('SAVEPOINT s');
+$two->safe(touch(1, 7));
+$one->send(touch(1, 7));
+wait_for_lock(1);
+$two->send(touch(0, 7));
+is($two->finish($patience)->sqlstate, '40P01', 'after a savepoint');
+$two->safe('ROLLBACK TO s');
+is($one->finish($patience)->sqlstate,
+	'00000', 'which, rolled back to, lets the other one go on');
+$one->safe('COMMIT');
+$two->safe(touch(0, 7));
+$two->safe('COMMIT');
+is(join(' ', map { balance($_, 7) } 0 .. 2), '102 101 101', 'both commit');
+
+$cluster->sql(<<~'SQL');
+	CREATE FUNCTION try_two(first int, second int) RETURNS text
+	LANGUAGE plpgsql AS $$
+	BEGIN
+		UPDATE accounts SET balance = balance + 1 WHERE id = first;
+		PERFORM pg_advisory_unlock(1);
+		PERFORM pg_advisory_lock(2);
+		UPDATE accounts SET balance = balance + 1 WHERE id = second;
+		RETURN 'done';
+	EXCEPTION WHEN deadlock_detected THEN
+		RETURN 'caught';
+	END $$
+	SQL
+my ($low, $high) = ($cluster->id(0, 8), $cluster->id(1, 8));
+my $keeper = $cluster->session;
+$keeper->safe('SELECT pg_advisory_lock(2)');
+($one) = begin(1);
+$one->safe(touch(0, 8));
+$two = $cluster->session;
+$two->safe('SELECT pg_advisory_lock(1)');
+$two->send("SELECT try_two($high, $low)");
+$keeper->safe('SELECT pg_advisory_lock(1)');
+$one->send(touch(1, 8));
+wait_for_lock(1);
+$keeper->safe('SELECT pg_advisory_unlock(2)');
+is($two->finish($patience)->text, 'caught', 'a function catches it');
+is($one->finish($patience)->sqlstate, '00000', 'and lets the other one go on');
+$one->safe('COMMIT');
+is(join(' ', balance(0, 8), balance(1, 8)), '101 101', 'which commits');
+
+# ---- the end ----
+
+$_->close foreach $one, $two, $keeper, @three;
+ok( $cluster->wait_until(
+		sub {
+			$cluster->sql('SELECT count(*) FROM pg_stat_activity'
+				  . " WHERE backend_type LIKE '%deadlock%'") == 0;
+		},
+		$patience),
+	'the detector ends');
+$cluster->settled_ok(30, 'nothing is left');
+$cluster->logs_clean_ok;
+$cluster->stop;
+done_testing();
