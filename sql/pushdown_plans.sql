@@ -93,6 +93,30 @@ EXECUTE first_rows(2, 1);
 EXECUTE first_rows(1, NULL);
 EXECUTE first_rows(-1, 1);
 RESET plan_cache_mode;
+-- a lookup by key gets a generic plan, unless all partitions would have to be locked for it
+CREATE FUNCTION test.push_generic(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+  is_generic bool;
+BEGIN
+  EXECUTE 'PREPARE push_generic(int) AS ' || query;
+  FOR execution IN 1 .. 7 LOOP
+    EXECUTE 'EXECUTE push_generic(3)';
+  END LOOP;
+  SELECT generic_plans > 0 INTO is_generic FROM pg_prepared_statements WHERE name = 'push_generic';
+  DEALLOCATE push_generic;
+  RETURN is_generic;
+END $$;
+CREATE TABLE push_many (k int, b int) PARTITION BY HASH (k);
+DO $$
+BEGIN
+  FOR part IN 0 .. 12 LOOP
+    EXECUTE format('CREATE FOREIGN TABLE push_many%s PARTITION OF push_many FOR VALUES WITH (MODULUS 13, REMAINDER %s) SERVER shard0 OPTIONS (schema_name %L, table_name %L)', part, part, 's0', 'push_t0');
+  END LOOP;
+END $$;
+SELECT query, test.push_generic(query) FROM unnest(ARRAY['SELECT * FROM t WHERE k = $1', 'SELECT count(*), sum(a) FROM t WHERE k = $1', 'UPDATE t SET a = a WHERE k = $1 AND b < 0',
+    'SELECT * FROM t WHERE a = $1', 'SELECT * FROM push_many WHERE k = $1']) query;
+DROP TABLE push_many;
+DROP FUNCTION test.push_generic;
 -- a work queue takes and locks exactly as many rows as it asks for
 BEGIN;
 SELECT count(*) FROM (SELECT b FROM t WHERE k = 3 ORDER BY b LIMIT 2 FOR UPDATE SKIP LOCKED) q;

@@ -130,12 +130,23 @@ shardIsForeignPathAsyncCapable(ForeignPath *path)
 	return info->options->is_async_capable;
 }
 
+/*
+ * Is there nothing that could be done instead of waiting?  Core would make a
+ * new wait event set for each wait.
+ */
+static bool
+is_only_child(const AsyncRequest *areq)
+{
+	return IsA(areq->requestor, AppendState) &&
+		((const AppendState *) areq->requestor)->as_nplans == 1;
+}
+
 void
 shardForeignAsyncRequest(AsyncRequest *areq)
 {
 	if (is_polled_scan(areq->requestee))
 		exec_scan_start((ForeignScanState *) areq->requestee);
-	answer(areq, false);
+	answer(areq, is_only_child(areq));
 }
 
 void

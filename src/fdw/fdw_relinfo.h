@@ -100,6 +100,7 @@ struct FdwRelInfo
 	double		retrieved_rows; /* rows left by remote_conds */
 	Cost		shard_startup;	/* part of it before the first row */
 	Cost		shard_cost;		/* that the shard has to find them */
+	double		skipped_share;	/* of executions, see plan_generic.h */
 	int			width;			/* of a row, as estimated */
 	Selectivity local_conds_sel;
 	QualCost	local_conds_cost;

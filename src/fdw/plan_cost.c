@@ -27,6 +27,7 @@
 
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_cost.h"
+#include "fdw/plan_generic.h"
 
 /*
  * Pages of a table that was never analyzed, which autovacuum does not do for
@@ -150,12 +151,22 @@ plan_cost_set_size(PlannerInfo *root, RelOptInfo *baserel)
 	info->shard_cost = remote_work(root, baserel, info->remote_conds,
 								   info->has_key_cond, info->retrieved_rows);
 	info->width = baserel->reltarget->width;
+	info->skipped_share = plan_generic_skipped_share(root, baserel);
 	if (!plan_estimate_rel(root, info, NULL, NIL, &estimate))
 		return;
 	set_estimate(info, &estimate);
 	baserel->tuples = Max(baserel->tuples, estimate.rows);
 	baserel->rows = clamp_row_est(estimate.rows * info->local_conds_sel);
 	baserel->reltarget->width = estimate.width;
+}
+
+/* What the query costs in an average execution, some of which do without. */
+static PlanCost
+share_of(const FdwRelInfo *info, PlanCost cost)
+{
+	cost.startup *= 1.0 - info->skipped_share;
+	cost.total *= 1.0 - info->skipped_share;
+	return cost;
 }
 
 PlanCost
@@ -197,7 +208,7 @@ plan_cost_scan(PlannerInfo *root, RelOptInfo *baserel, ParamPathInfo *ppi,
 	cost.total = cost.startup + per_row * retrieved + shard_cost +
 		target_cost->per_tuple * cost.rows;
 	cost.startup += shard_startup;
-	return cost;
+	return share_of(info, cost);
 }
 
 /* ---- joins, groups, sorting ---- */
@@ -234,6 +245,8 @@ plan_cost_set_join(PlannerInfo *root, RelOptInfo *joinrel, FdwRelInfo *info)
 	info->retrieved_rows = clamp_row_est(joinrel->rows /
 										 Max(info->local_conds_sel, 1e-9));
 	info->width = joinrel->reltarget->width;
+	info->skipped_share = Max(info->outer->skipped_share,
+							  info->inner->skipped_share);
 	info->shard_cost = info->outer->shard_cost + info->inner->shard_cost +
 		cpu_tuple_cost * info->retrieved_rows;
 	if (has_equality(conds))
@@ -258,6 +271,7 @@ plan_cost_set_grouped(PlannerInfo *root, FdwRelInfo *info,
 	info->retrieved_rows = clamp_row_est(rows);
 	info->width = 8 * list_length(info->tlist);
 	info->shard_startup = 0;
+	info->skipped_share = input->skipped_share;
 	info->shard_cost = input->shard_cost + cpu_tuple_cost * rows +
 		cpu_operator_cost * input->retrieved_rows *
 		Max(list_length(info->tlist), 1);
@@ -305,7 +319,7 @@ plan_cost_query(const FdwRelInfo *info, const PathTarget *target,
 	cost.total = cost.startup + shard_cost + per_row * sent +
 		target->cost.per_tuple * cost.rows;
 	cost.startup += is_sorted ? shard_cost : info->shard_startup;
-	return cost;
+	return share_of(info, cost);
 }
 
 PlanCost
@@ -321,7 +335,7 @@ plan_cost_estimated(const FdwRelInfo *info, const PathTarget *target,
 		(info->options->tuple_cost + cpu_tuple_cost +
 		 info->local_conds_cost.per_tuple) * estimate->rows +
 		target->cost.per_tuple * cost.rows;
-	return cost;
+	return share_of(info, cost);
 }
 
 int
