@@ -18,6 +18,7 @@
 #include "base/server_version.h"
 #include "base/settings.h"
 #include "fdw/exec_hooks.h"
+#include "fdw/exec_returning.h"
 #include "fdw/plan_hook.h"
 #include "fdw/plan_refusal.h"
 #include "fdw/plan_single.h"
@@ -48,6 +49,7 @@ _PG_init(void)
 	utility_hook_init();
 	scan_group_init();
 	exec_hooks_init();
+	exec_returning_init();
 	plan_hook_init();
 	plan_single_init();
 	plan_refusal_init();

@@ -71,6 +71,8 @@ trips_ok('ANALYZE of 4 shards', 2 + 4 * 2);
 trips_ok('UPDATE on 1 shard', 2);
 trips_ok('UPDATEs on 2 shards', 4);
 trips_ok('TRUNCATE of 4 shards', 3);
+trips_ok('INSERT of 40 rows on 8 shards', 3);
+trips_ok('INSERT of 40 rows on 8 shards, RETURNING', 3);
 
 # Connecting to 8 shards takes no longer than connecting to one.
 my $one = measure('shard_fdw', 'by key, new session', 3);

@@ -162,9 +162,11 @@ compat_ec_members(EquivalenceClass *ec, Relids child_relids)
 #define compat_var_is_plain(var_) \
 	((var_)->varreturningtype == VAR_RETURNING_DEFAULT)
 #define compat_var_is_old(var_) ((var_)->varreturningtype == VAR_RETURNING_OLD)
+#define compat_is_returning_expr(node_) IsA((node_), ReturningExpr)
 #else
 #define compat_var_is_plain(var_) true
 #define compat_var_is_old(var_) false
+#define compat_is_returning_expr(node_) false
 #endif
 
 /* where core notes that a window function ends early; until 16 is gone */

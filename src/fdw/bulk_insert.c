@@ -154,7 +154,7 @@ init_rows(BulkWriter *writer)
 	writer->max_sent = MAX_SENT;
 	writer->format = copy_format_create(target->rel, target->attrs,
 										target->params);
-	if (target->conflict)
+	if (target->conflict || target->take_answer)
 		writer->mode = BULK_INSERT_ONLY;
 	writer->values = palloc(sizeof(Datum) * writer->ncolumns);
 	writer->nulls = palloc(sizeof(bool) * writer->ncolumns);
@@ -176,9 +176,10 @@ bulk_create(const BulkTarget *target)
 		init_rows(writer);
 	else
 		init_changes(writer);
-	writer->is_held = scan_group_may_see_table(target->estate, target->userid,
-											   target->serverid,
-											   RelationGetRelid(target->rel));
+	writer->is_held = target->take_answer == NULL &&
+		scan_group_may_see_table(target->estate, target->userid,
+								 target->serverid,
+								 RelationGetRelid(target->rel));
 	if (writer->is_held)
 		writer->mode = target->operation == CMD_INSERT ? BULK_INSERT_ONLY :
 			BULK_CHANGE_ONLY;
@@ -211,12 +212,15 @@ settle(BulkWriter *writer, SentRows *sent)
 	uint64		nskipped;
 
 	sent->request = NULL;
-	result = remote_request_finish(request);
+	result = branch_finish(writer->branch, &request);
 	nskipped = sent->nrows - remote_result_affected(result);
 	exec_conflict_note_answer(writer->target.conflict, result);
-	remote_request_release(request);
 	if (writer->target.counter)
 		*writer->target.counter -= nskipped;
+	if (writer->target.take_answer)
+		writer->target.take_answer(writer->target.taker, request, sent->nrows);
+	else
+		remote_request_release(request);
 }
 
 static void
@@ -343,6 +347,7 @@ make_insert(const BulkTarget *target, int nrows)
 	StringInfoData sql;
 
 	insert.conflict = exec_conflict_clause(target->conflict);
+	insert.returning_attrs = target->returning_attrs;
 	insert.returns_key = exec_conflict_wants_key(target->conflict);
 	initStringInfo(&sql);
 	remote_sql_insert(&sql, &insert);
@@ -621,20 +626,12 @@ is_full(const BulkWriter *writer)
 		writer->nrows >= writer->max_rows;
 }
 
-void
-bulk_add(BulkWriter *writer, TupleTableSlot *slot)
+/*
+ * Does something about the rows kept, if there are enough of them.
+ */
+static void
+send_if_full(BulkWriter *writer)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(writer->context);
-
-	if (writer->mode == BULK_COPY)
-	{
-		copy_format_append_row(writer->format, &writer->rows, slot);
-		writer->nrows++;
-	}
-	else
-		keep_for_insert(writer, slot);
-	MemoryContextSwitchTo(old_context);
-	MemoryContextReset(writer->context);
 	if (!is_full(writer))
 		return;
 
@@ -655,6 +652,26 @@ bulk_add(BulkWriter *writer, TupleTableSlot *slot)
 	branch_flush(writer->branch);
 	if (writer->mode == BULK_INSERT_ASKED)
 		note_answer_if_there(writer);
+}
+
+Size
+bulk_add(BulkWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(writer->context);
+	int			length = writer->rows.len;
+
+	if (writer->mode == BULK_COPY)
+	{
+		copy_format_append_row(writer->format, &writer->rows, slot);
+		writer->nrows++;
+	}
+	else
+		keep_for_insert(writer, slot);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(writer->context);
+	length = writer->rows.len - length;
+	send_if_full(writer);
+	return length;
 }
 
 /* ---- changes ---- */
@@ -757,23 +774,20 @@ list_writers(const EState *estate, const TxnBranch *branch, uint64 statement)
 	return found;
 }
 
-static void
-finish_writers(EState *estate, TxnBranch *branch, uint64 statement)
+void
+bulk_finish_writers(List *list)
 {
-	List	   *found = list_writers(estate, branch, statement);
 	RemoteRequest **requests;
 	int			nrequests = 0;
 	ListCell   *cell;
 
-	if (found == NIL)
-		return;
-	foreach(cell, found)
+	foreach(cell, list)
 		send_rest(lfirst(cell));
-	foreach(cell, found)
+	foreach(cell, list)
 		nrequests += ((BulkWriter *) lfirst(cell))->nsent;
 	requests = palloc(sizeof(RemoteRequest *) * nrequests);
 	nrequests = 0;
-	foreach(cell, found)
+	foreach(cell, list)
 	{
 		BulkWriter *writer = lfirst(cell);
 		int			position;
@@ -782,7 +796,7 @@ finish_writers(EState *estate, TxnBranch *branch, uint64 statement)
 			requests[nrequests++] = writer->sent[position].request;
 	}
 	(void) remote_request_finish_all(requests, nrequests, 0);
-	foreach(cell, found)
+	foreach(cell, list)
 	{
 		BulkWriter *writer = lfirst(cell);
 
@@ -790,6 +804,16 @@ finish_writers(EState *estate, TxnBranch *branch, uint64 statement)
 			settle_oldest(writer);
 	}
 	pfree(requests);
+}
+
+static void
+finish_writers(EState *estate, TxnBranch *branch, uint64 statement)
+{
+	List	   *found = list_writers(estate, branch, statement);
+
+	if (found == NIL)
+		return;
+	bulk_finish_writers(found);
 	list_free(found);
 }
 

@@ -10,7 +10,8 @@
  * shard: who adds faster than a shard takes has to wait.
  *
  * A row is not known to be inserted when bulk_add() returns, so this is for
- * rows that nobody needs to see again.  An error of the shard is raised by a
+ * rows that nobody needs to see again, or only when an answer has come.  An
+ * error of the shard is raised by a
  * later call, at the latest by bulk_finish(), which must be called before the
  * statement ends, and corrects the number of rows that core has counted.
  * Whoever queues anything else on the branch has the rows sent first (see
@@ -35,6 +36,13 @@
 
 typedef struct BulkWriter BulkWriter;
 
+/*
+ * Is given each statement of INSERT that the shard has carried out, in the
+ * order of the rows, and releases it.  nrows is how many rows were sent.
+ */
+typedef void (*BulkTakeAnswer) (void *taker, RemoteRequest *request,
+								uint64 nrows);
+
 typedef struct BulkTarget
 {
 	EState	   *estate;
@@ -47,6 +55,9 @@ typedef struct BulkTarget
 	ParamWriter *params;		/* which prints them */
 	ExecConflict *conflict;		/* or NULL */
 	int			batch_size;		/* most rows of one INSERT */
+	List	   *returning_attrs;	/* columns that take_answer wants */
+	BulkTakeAnswer take_answer; /* where the rows are wanted; else NULL */
+	void	   *taker;
 	uint64	   *counter;		/* where the rows have been counted, to be
 								 * lowered by those the shard leaves out; or
 								 * NULL */
@@ -55,8 +66,11 @@ typedef struct BulkTarget
 /* Copies the struct, not what it points to. */
 extern BulkWriter *bulk_create(const BulkTarget *target);
 
-/* The slot's content is not needed after the call. */
-extern void bulk_add(BulkWriter *writer, TupleTableSlot *slot);
+/*
+ * The slot's content is not needed after the call.  Returns the bytes that the
+ * row takes.
+ */
+extern Size bulk_add(BulkWriter *writer, TupleTableSlot *slot);
 
 /*
  * Takes a statement that is expected to change one row: the attrs, ctid and
@@ -70,6 +84,9 @@ extern bool bulk_is_holding(const EState *estate);
 
 /* Sends and awaits all that the EState's writers have. */
 extern void bulk_finish(EState *estate);
+
+/* The same for the writers in the list. */
+extern void bulk_finish_writers(List *list);
 
 /*
  * The same for what is to be written on a branch, by any statement.  Of the

@@ -24,6 +24,7 @@ typedef struct Frame
 {
 	struct Frame *outer;
 	const EState *estate;		/* NULL for COPY and TRUNCATE */
+	bool		is_limited;		/* stops after some rows */
 	bool		is_truncate;
 	uint64		correction;		/* of COPY: added modulo 2^64 */
 	List	   *truncates;		/* Truncates that have not been awaited */
@@ -50,6 +51,19 @@ exec_hooks_cover_run(const EState *estate)
 	{
 		if (frame->estate == estate)
 			return true;
+	}
+	return false;
+}
+
+bool
+exec_hooks_is_run_limited(const EState *estate)
+{
+	const Frame *frame;
+
+	for (frame = innermost; frame; frame = frame->outer)
+	{
+		if (frame->estate == estate)
+			return frame->is_limited;
 	}
 	return false;
 }
@@ -163,7 +177,7 @@ finish_unread_changes(EState *estate)
 static void
 run_hook(COMPAT_EXECUTOR_RUN_ARGS)
 {
-	Frame		frame = {innermost, queryDesc->estate};
+	Frame		frame = {innermost, queryDesc->estate, count != 0};
 
 	if (!may_modify(queryDesc))
 	{

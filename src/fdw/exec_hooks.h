@@ -32,6 +32,11 @@ extern void exec_hooks_init(void);
 extern bool exec_hooks_cover_run(const EState *estate);
 
 /*
+ * Does whoever runs the EState want no more than some number of rows?
+ */
+extern bool exec_hooks_is_run_limited(const EState *estate);
+
+/*
  * What will be added to the number of rows of the COPY under way; NULL if the
  * hooks will not see its end.
  */

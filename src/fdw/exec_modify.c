@@ -9,8 +9,9 @@
  * A batch is that statement many times in one flush, awaited once.
  *
  * Rows to be inserted that nobody needs to see again are given to a BulkWriter
- * (bulk_insert.h), where exec_hooks.h can correct their number.  Core's own
- * batches serve only where that is not so.
+ * (bulk_insert.h), where exec_hooks.h can correct their number; so are those
+ * for whose RETURNING there is a node that can wait (exec_returning.h).  Core's
+ * own batches serve only where that is not so.
  *
  * Parameters go out without types: in INSERT and UPDATE the shard infers them
  * from its own columns, which need not have the local type.
@@ -40,6 +41,7 @@
 #include "fdw/exec_conflict.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/exec_move.h"
+#include "fdw/exec_returning.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/remote_sql.h"
@@ -62,6 +64,7 @@ typedef struct ModifyState
 	AttrNumber	ctid_attno;		/* in the subplan's rows */
 	AttrNumber	tableoid_attno;
 	bool		has_returning;
+	List	   *returning_attrs;
 	TupleReader *reader;		/* of RETURNING */
 	ParamWriter *params;
 	Datum	   *values;			/* of the parameters */
@@ -75,6 +78,9 @@ typedef struct ModifyState
 	int			batch_size;
 	uint64	   *counter;		/* see BulkTarget */
 	BulkWriter *writer;			/* from the first row on */
+	ReturningNode *returning;	/* above the INSERT, or NULL; then in place of
+								 * the writer: */
+	ReturningTable *returned;
 	ExecConflict *conflict;		/* of INSERT, or NULL */
 
 	/* of UPDATE in a partitioned table, else NULL */
@@ -137,6 +143,7 @@ make_modify(EState *estate, ResultRelInfo *rinfo,
 	modify->target_attrs = statement->target_attrs;
 	modify->sends_identity = sends_identity;
 	modify->has_returning = statement->has_returning;
+	modify->returning_attrs = statement->retrieved_attrs;
 	if (modify->has_returning)
 		modify->reader = tuple_reader_create(RelationGetDescr(rel),
 											 statement->retrieved_attrs, rel,
@@ -169,20 +176,22 @@ has_after_row_trigger(const TriggerDesc *triggers, CmdType operation)
 }
 
 /*
- * Will nobody need to see the row again after the shard has changed it?
- * Rows that another operation routes to the table are left alone.
+ * Will nobody, but for a node that can wait, need to see the row again after
+ * the shard has changed it?  Rows that another operation routes to the table
+ * are left alone.
  */
 static bool
-is_row_forgotten(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
-				 CmdType operation)
+is_row_forgotten(const ModifyState *modify, const ModifyTableState *mtstate,
+				 const ResultRelInfo *rinfo)
 {
 	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 
-	if (plan && (plan->operation != operation || plan->returningLists != NIL ||
-				 plan->withCheckOptionLists != NIL))
+	if (plan && (plan->operation != modify->operation ||
+				 plan->withCheckOptionLists != NIL ||
+				 (plan->returningLists != NIL && modify->returning == NULL)))
 		return false;
 	return mtstate->mt_transition_capture == NULL &&
-		!has_after_row_trigger(rinfo->ri_TrigDesc, operation);
+		!has_after_row_trigger(rinfo->ri_TrigDesc, modify->operation);
 }
 
 /*
@@ -196,11 +205,12 @@ choose_bulk(ModifyState *modify, const ModifyTableState *mtstate,
 	Oid			relid = RelationGetRelid(modify->rel);
 
 	modify->operation = operation;
+	modify->returning = exec_returning_find(mtstate);
 	modify->policy_kind = mtstate->operation == CMD_UPDATE ?
 		WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
 	modify->batch_size = Max(table_cache_options(relid)->batch_size, 1);
 	modify->is_bulk = is_covered && modify->batch_size > 1 &&
-		is_row_forgotten(mtstate, rinfo, operation) &&
+		is_row_forgotten(modify, mtstate, rinfo) &&
 		(modify->sends_identity || modify->target_attrs != NIL);
 	if (plan == NULL)
 		modify->counter = exec_hooks_copy_correction();
@@ -598,10 +608,22 @@ check_new_row(const ModifyState *modify, ResultRelInfo *rinfo,
 		(void) ExecPartitionCheck(rinfo, slot, modify->estate, true);
 }
 
-static void
-start_bulk(ModifyState *modify)
+/*
+ * May the row still be sent later?  Once queries of the plan may be sent for
+ * the table, rows that are wanted back go one by one.
+ */
+static bool
+start_bulk(ModifyState *modify, ResultRelInfo *rinfo)
 {
 	BulkTarget	target = {0};
+
+	if (!modify->is_bulk || modify->writer || modify->returned)
+		return modify->is_bulk;
+	if (modify->returning &&
+		scan_group_may_see_table(modify->estate, modify->userid,
+								 modify->serverid,
+								 RelationGetRelid(modify->rel)))
+		return modify->is_bulk = false;
 
 	target.estate = modify->estate;
 	target.rel = modify->rel;
@@ -613,7 +635,13 @@ start_bulk(ModifyState *modify)
 	target.conflict = modify->conflict;
 	target.batch_size = modify->batch_size;
 	target.counter = modify->counter;
-	modify->writer = bulk_create(&target);
+	target.returning_attrs = modify->returning_attrs;
+	if (modify->returning)
+		modify->returned = exec_returning_add_table(modify->returning, rinfo,
+													&target, modify->reader);
+	else
+		modify->writer = bulk_create(&target);
+	return true;
 }
 
 TupleTableSlot *
@@ -625,11 +653,12 @@ shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 	if (modify->arrivals)
 		modify = modify->arrivals;
 	check_new_row(modify, rinfo, slot);
-	if (!modify->is_bulk)
+	if (!start_bulk(modify, rinfo))
 		return modify_row(modify, slot, planSlot);
-	if (modify->writer == NULL)
-		start_bulk(modify);
-	bulk_add(modify->writer, slot);
+	if (modify->returned)
+		exec_returning_put_off(modify->returned, slot);
+	else
+		(void) bulk_add(modify->writer, slot);
 	return slot;
 }
 
@@ -639,15 +668,14 @@ shardExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
  * changed now.
  */
 static TupleTableSlot *
-change_row(ModifyState *modify, TupleTableSlot *slot, TupleTableSlot *plan_slot)
+change_row(ModifyState *modify, ResultRelInfo *rinfo, TupleTableSlot *slot,
+		   TupleTableSlot *plan_slot)
 {
 	MemoryContext old_context;
 	RemoteQuery query;
 
-	if (!modify->is_bulk)
+	if (!start_bulk(modify, rinfo))
 		return modify_row(modify, slot, plan_slot);
-	if (modify->writer == NULL)
-		start_bulk(modify);
 	old_context = MemoryContextSwitchTo(modify->row_context);
 	query = make_row_query(modify, slot, plan_slot);
 	bulk_put_off(modify->writer, &query);
@@ -678,14 +706,14 @@ shardExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 	if (modify->mover && !row_mover_is_staying(modify->mover, slot))
 		return move_row(modify, slot, planSlot);
 	check_policies(modify, rinfo, slot);
-	return change_row(modify, slot, planSlot);
+	return change_row(modify, rinfo, slot, planSlot);
 }
 
 TupleTableSlot *
 shardExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 					   TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
-	return change_row(rinfo->ri_FdwState, slot, planSlot);
+	return change_row(rinfo->ri_FdwState, rinfo, slot, planSlot);
 }
 
 /* ---- batches ---- */

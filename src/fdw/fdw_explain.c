@@ -16,11 +16,13 @@
 
 #include "base/compat_executor.h"
 #include "fdw/exec_direct.h"
+#include "fdw/exec_returning.h"
 #include "fdw/exec_scan.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/fdw_plan.h"
 #include "fdw/plan_conflict.h"
 #include "fdw/remote_sql.h"
+#include "fdw/table_cache.h"
 
 /*
  * The times are those of the query: before the first row, and before the end.
@@ -148,15 +150,32 @@ modify_sql(ModifyTableState *mtstate, ResultRelInfo *rinfo, List *private)
 	return sql.data;
 }
 
+/*
+ * Core believes that rows of RETURNING go one by one.
+ */
+static int
+find_batch_size(const ModifyTableState *mtstate, const ResultRelInfo *rinfo)
+{
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+
+	if (exec_returning_find(mtstate) == NULL ||
+		(triggers && triggers->trig_insert_after_row))
+		return rinfo->ri_BatchSize;
+	return Max(table_cache_options(RelationGetRelid(rinfo->ri_RelationDesc))->batch_size,
+			   1);
+}
+
 void
 shardExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 						  List *fdw_private, int subplan_index,
 						  struct ExplainState *es)
 {
+	int			batch_size = find_batch_size(mtstate, rinfo);
+
 	if (!es->verbose)
 		return;
 	ExplainPropertyText("Remote SQL", modify_sql(mtstate, rinfo, fdw_private),
 						es);
-	if (rinfo->ri_BatchSize > 0)
-		ExplainPropertyInteger("Batch Size", NULL, rinfo->ri_BatchSize, es);
+	if (batch_size > 0)
+		ExplainPropertyInteger("Batch Size", NULL, batch_size, es);
 }

@@ -12,7 +12,8 @@
  * SELECT DISTINCT becomes GROUP BY, which means the same, and which core can
  * do partly in each partition.
  *
- * ON CONFLICT is led past the planner, see plan_conflict.h.
+ * ON CONFLICT is led past the planner, see plan_conflict.h.  The finished plan
+ * of an INSERT ... RETURNING gets a node of ours, see plan_returning.h.
  *
  * Without shared_preload_libraries the hook is installed while the first
  * query of a session over our tables is being planned, and misses that one.
@@ -39,6 +40,7 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/plan_conflict.h"
 #include "fdw/plan_hook.h"
+#include "fdw/plan_returning.h"
 #include "fdw/remote_window.h"
 #include "fdw/table_cache.h"
 
@@ -106,6 +108,15 @@ is_our_table(const RangeTblEntry *rte)
 		return plan_hook_is_our_foreign_table(rte->relid);
 	return rte->relkind == RELKIND_PARTITIONED_TABLE && rte->inh &&
 		has_our_partition(rte->relid, NoLock);
+}
+
+bool
+plan_hook_is_our_target(const RangeTblEntry *target)
+{
+	if (target->relkind == RELKIND_FOREIGN_TABLE)
+		return plan_hook_is_our_foreign_table(target->relid);
+	return target->relkind == RELKIND_PARTITIONED_TABLE &&
+		has_our_partition(target->relid, NoLock);
 }
 
 /* ---- the query ---- */
@@ -248,6 +259,8 @@ plan_query(COMPAT_PLANNER_ARGS)
 		result = compat_call_planner(plan_next);
 	if (is_conflict_hidden)
 		plan_conflict_restore(result);
+	if (result->hasReturning || result->hasModifyingCTE)
+		plan_returning_add(result);
 	name_windows(run.window_scans);
 	current_run = outer_run;
 	return result;

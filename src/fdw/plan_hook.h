@@ -17,6 +17,9 @@ extern void plan_hook_init(void);
 
 extern bool plan_hook_is_our_foreign_table(Oid relid);
 
+/* Is it ours, or has it a partition that is?  The caller has it locked. */
+extern bool plan_hook_is_our_target(const RangeTblEntry *target);
+
 /*
  * Is the planner running under the hook?  Then scans can be handed over whose
  * fdw_scan_tlist has window functions: EXPLAIN, which looks for their windows

@@ -46,8 +46,13 @@ my %table = (
 	t8 => [ 8, 8, '' ],
 	t72 => [ 72, 8, '' ],
 	x4 => [ 4, 4, '' ],
+	x8 => [ 8, 8, '' ],
 	e8 => [ 8, 8, ", use_remote_estimate 'true'" ],
 	e72 => [ 72, 8, ", use_remote_estimate 'true'" ]);
+
+# Keys that are new each time.
+my $insert = 'INSERT INTO x8 VALUES '
+  . join(', ', ("(nextval('keys'), 1)") x 40);
 
 # What can be measured: the statements, which are run one by one in one
 # session and timed together; is_new has a new session each time.  There
@@ -72,6 +77,9 @@ my %case = (
 	'all of 8 shards, new session' =>
 	  { sql => ['SELECT sum(v) FROM t8'], is_new => 1 },
 	'TRUNCATE of 4 shards' => { sql => ['TRUNCATE x4'] },
+	'INSERT of 40 rows on 8 shards' => { sql => [$insert] },
+	'INSERT of 40 rows on 8 shards, RETURNING' =>
+	  { sql => ["$insert RETURNING k, v"] },
 	'UPDATE on 1 shard' => { sql => ['UPDATE t8 SET v = v WHERE k = 1'] },
 	'UPDATEs on 2 shards' => {
 		sql => [
@@ -109,6 +117,8 @@ sub cases
 		'by key, new session',
 		'all of 8 shards, new session',
 		'TRUNCATE of 4 shards',
+		'INSERT of 40 rows on 8 shards',
+		'INSERT of 40 rows on 8 shards, RETURNING',
 		'UPDATE on 1 shard',
 		'UPDATEs on 2 shards');
 }
@@ -189,6 +199,7 @@ sub _create_local_tables
 	  if $wrapper =~ /\+/ && $cluster->sql('SHOW server_version_num') >= 150000;
 	$cluster->sql("CREATE EXTENSION IF NOT EXISTS $fdw");
 	$cluster->sql("CREATE SCHEMA $schema");
+	$cluster->sql("CREATE SEQUENCE $schema.keys START 1000");
 	foreach my $n (0 .. NSHARDS - 1)
 	{
 		$cluster->sql("CREATE SERVER ${schema}_$n FOREIGN DATA WRAPPER $fdw"
