@@ -201,7 +201,8 @@ append_update(StringInfo buf, Printer *printer, const OnConflictExpr *clause)
 		appendStringInfoString(buf, separator);
 		append_column(buf, printer, entry->resno);
 		appendStringInfoString(buf, " = ");
-		append_expr(buf, printer, (Node *) entry->expr);
+		remote_expr_append_value(buf, &printer->context,
+								 translate_expr(printer, (Node *) entry->expr));
 		separator = ", ";
 	}
 	if (clause->onConflictWhere)
