@@ -35,7 +35,7 @@
 #include "worker/deadlock_shared.h"
 
 /* how long a shard may take to answer, and is left alone if it does not */
-#define ANSWER_LIMIT_MS 1000
+#define ANSWER_LIMIT_MS 2000
 #define PAUSE_MS 10000
 
 /* Columns of the answer. */
@@ -248,10 +248,18 @@ lock_waits_sql(const char *pids)
 					state.own_lock_sql, pids);
 }
 
+/*
+ * Both in one segment, and so in one transaction on the shard.  Since nothing
+ * is known there of how few rows a recursion finds, the second one would be
+ * compiled, which takes a thousand times as long as to run it.
+ */
 static void
 ask(Probe *probe)
 {
-	probe->identity = recovery_conn_queue(probe->conn, "SELECT " SHARD_SESSION_SQL);
+	probe->identity =
+		remote_request_queue_sql(probe->conn,
+								 "SELECT " SHARD_SESSION_SQL ", "
+								 "pg_catalog.set_config('jit', 'off', true)", 0);
 	probe->lock_waits = recovery_conn_queue(probe->conn,
 											lock_waits_sql(probe->pids.data));
 }
