@@ -57,12 +57,13 @@ sub wait_for_lock
 	return;
 }
 
-# Waits until the detector has asked the shard again, two times after now.
+# Waits until the detector has asked the shard again, three times after now: it
+# asks twice before it ends a deadlock.
 sub wait_for_looks
 {
 	my ($shard) = @_;
 
-	foreach my $look (1, 2)
+	foreach my $look (1 .. 3)
 	{
 		my $since = $cluster->shard_sql($shard, 'SELECT clock_timestamp()');
 		$cluster->wait_until(
@@ -255,6 +256,67 @@ like($answer->message, qr/statement timeout/, 'in its words');
 $two->safe('RESET statement_timeout');
 $one->safe('ROLLBACK');
 
+# A statement outside a transaction block lets go of what it has locked when it
+# ends, so it may keep somebody waiting here and wait for him there.
+$cluster->shard_sql(0, $_)
+  foreach 'CREATE TABLE gate (is_open boolean)', <<~'SQL';
+	CREATE FUNCTION pass() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+	BEGIN
+		LOOP
+			EXIT WHEN EXISTS (SELECT FROM public.gate);
+			PERFORM pg_sleep(0.02);
+		END LOOP;
+		RETURN true;
+	END $$
+	SQL
+foreach my $shard (0, 1)
+{
+	my $condition = $shard == 0 ? 'pass()' : 'true';
+	$cluster->shard_sql($shard, 'CREATE TABLE held AS SELECT 1 AS n');
+	$cluster->shard_sql($shard,
+		"CREATE VIEW through AS SELECT n FROM held WHERE $condition");
+	$cluster->sql("CREATE FOREIGN TABLE held_$shard (n int)"
+		  . " SERVER shard_$shard OPTIONS (table_name 'held')");
+	$cluster->sql("CREATE FOREIGN TABLE through_$shard (n int)"
+		  . " SERVER shard_$shard OPTIONS (table_name 'through')");
+}
+my $reader = $cluster->session;
+# it waits for both at once only where both connections are there
+$reader->safe("SELECT n FROM held_$_") foreach 0, 1;
+($one) = begin(1);
+$one->safe('TRUNCATE held_1');
+$reader->send('SELECT n FROM through_0 UNION ALL SELECT n FROM through_1');
+wait_for_lock(1);
+$cluster->wait_until(
+	sub {
+		$cluster->shard_sql(0,
+			"SELECT count(*) FROM pg_locks WHERE relation = 'held'::regclass");
+	},
+	$patience) or die 'nobody reads';
+$one->send('TRUNCATE held_0');
+wait_for_lock(0);
+wait_for_looks(0);
+ok(!$_->is_done(0), 'a statement that will end is no part of a deadlock')
+  foreach $one, $reader;
+$cluster->shard_sql(0, 'INSERT INTO gate VALUES (true)');
+is($one->finish($patience)->sqlstate, '00000', 'who waits for its end goes on');
+$one->safe('COMMIT');
+is($reader->finish($patience)->sqlstate, '00000', 'and so does itself');
+
+# The same in a transaction block, where it keeps its locks, is one.
+$cluster->shard_sql($_, 'INSERT INTO held VALUES (1)') foreach 0, 1;
+($one) = begin(1);
+$reader->safe('BEGIN');
+$one->safe('TRUNCATE held_1');
+$reader->safe('SELECT n FROM through_0');
+$one->send('TRUNCATE held_0');
+wait_for_lock(0);
+is($reader->query('SELECT n FROM through_1', $patience)->sqlstate,
+	'40P01', 'in a transaction block it is');
+is($one->finish($patience)->sqlstate, '00000', 'whose counterpart goes on');
+$_->safe('ROLLBACK') foreach $one, $reader;
+$reader->close;
+
 # A deadlock on one shard is left to that shard: one error, not two.
 ($one, $two) = begin(2);
 $one->safe(touch(0, 5));
@@ -318,6 +380,87 @@ is($two->finish($patience)->text, 'caught', 'a function catches it');
 is($one->finish($patience)->sqlstate, '00000', 'and lets the other one go on');
 $one->safe('COMMIT');
 is(join(' ', balance(0, 8), balance(1, 8)), '101 101', 'which commits');
+
+# ---- who may look, and what keeps him from it ----
+
+# Users without any rights but on the table.
+$cluster->shard_sql($_,
+	'CREATE ROLE app LOGIN; GRANT SELECT, UPDATE ON accounts TO app')
+  foreach 0, 1;
+$cluster->sql($_)
+  foreach 'CREATE ROLE app LOGIN',
+  'GRANT SELECT, UPDATE ON accounts TO app',
+  map {
+	"CREATE USER MAPPING FOR app SERVER shard_$_"
+	  . " OPTIONS (user 'app', password_required 'false')"
+  } 0, 1;
+
+# Makes a deadlock of two, and tells how it ends.
+sub cross
+{
+	my ($k, %param) = @_;
+	my @both = map { $cluster->session(%param) } 1, 2;
+
+	$_->safe('BEGIN') foreach @both;
+	$both[0]->safe(touch(0, $k));
+	$both[1]->safe(touch(1, $k));
+	$both[0]->send(touch(1, $k));
+	wait_for_lock(1);
+	$param{meanwhile}->() if $param{meanwhile};
+	$both[1]->send(touch(0, $k));
+	my @states = map { $_->finish($patience)->sqlstate } reverse @both;
+	$_->safe('ROLLBACK') foreach @both;
+	$_->close foreach @both;
+	return "@states";
+}
+
+is(cross(9, user => 'app'), '40P01 00000', 'no rights are needed to look');
+
+is( cross(
+		9,
+		meanwhile => sub {
+			wait_for_looks(1);
+			$cluster->sql('SELECT pg_terminate_backend(pid)'
+				  . ' FROM pg_stat_activity'
+				  . " WHERE backend_type LIKE '%deadlock%'");
+		}),
+	'40P01 00000',
+	'a detector that is terminated is started again');
+
+# A shard to which nobody can connect, while sessions wait there.
+my ($postmaster) =
+  slurp_file($cluster->shard(2)->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+
+END
+{
+	my $status = $?;
+	kill 'CONT', $postmaster if $postmaster;
+	$? = $status;
+}
+
+my @waiting = begin(2);
+$waiting[0]->safe(touch(2, 9));
+$waiting[1]->safe('SELECT * FROM accounts_2');
+$cluster->wait_until(
+	sub {
+		$cluster->shard_sql(2,
+			"SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%waits.blocker%' AND pid <> pg_backend_pid()"
+		) == 0;
+	},
+	$patience) or die 'the detector is still connected';
+kill 'STOP', $postmaster;
+$waiting[1]->send(touch(2, 9));
+wait_for_lock(2);
+is(cross(9), '40P01 00000', 'a shard that does not answer hides no other');
+like(
+	slurp_file($cluster->coordinator->logfile),
+	qr/could not look for deadlocks on server "shard_2": no answer in time/,
+	'and is told of in the log');
+kill 'CONT', $postmaster;
+$waiting[0]->safe('ROLLBACK');
+is($waiting[1]->finish($patience)->sqlstate, '00000', 'who waits there goes on');
+$waiting[1]->safe('ROLLBACK');
+$_->close foreach @waiting;
 
 # ---- the end ----
 

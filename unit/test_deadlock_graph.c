@@ -32,7 +32,10 @@ typedef struct Case
 	const char *starts;			/* a digit per session, or NULL */
 	int			is_ended;		/* this session, if not 0, counted from 1 */
 	int			cycle_length;	/* 0: none */
-	char		victim;
+	char		victim;			/* '.': none is possible */
+	const char *immune;			/* letters of sessions, or NULL */
+	const char *alone;			/* digits of nodes whose statement runs
+								 * outside a transaction block, or NULL */
 } Case;
 
 static const Case cases[] = {
@@ -65,6 +68,19 @@ static const Case cases[] = {
 	{5, 1}}, 3, NULL, 0, 3, 'C'},
 	{"the way back is short", "AabBcC", {{0, 2}, {0, 4}, {3, 4}, {5, 1}}, 4,
 	NULL, 0, 2, 'C'},
+	{"the younger one is immune", "AabB", {{0, 2}, {3, 1}}, 2, NULL, 0, 2, 'A',
+	"B"},
+	{"both are immune", "AabB", {{0, 2}, {3, 1}}, 2, NULL, 0, 2, '.', "AB"},
+	{"what would close it lets go by itself", "AabB", {{0, 2}, {3, 1}}, 2,
+	NULL, 0, 0, 0, NULL, "2"},
+	{"the same at the other end", "AabB", {{0, 2}, {3, 1}}, 2, NULL, 0, 0, 0,
+	NULL, "1"},
+	{"waits itself, outside a block", "AabBcC", {{0, 3}, {3, 5}, {5, 1}}, 3,
+	NULL, 0, 3, 'C', NULL, "3"},
+	{"for what it lets go by itself", "Aa", {{0, 1}}, 1, NULL, 0, 0, 0, NULL,
+	"1"},
+	{"alone itself, and waits for others", "AabB", {{0, 2}, {3, 1}}, 2, NULL,
+	0, 2, 'B', NULL, "03"},
 	{"beside a cycle, not in it", "AabBc", {{0, 2}, {3, 1}, {4, 1}}, 3, NULL,
 	0, 2, 'B'},
 };
@@ -94,6 +110,8 @@ make_nodes(const Case *test, DeadlockNode *nodes, DeadlockSession *sessions)
 
 		nodes[node].session = letter == '.' ? DEADLOCK_NO_SESSION : number;
 		nodes[node].is_waited = letter >= 'A' && letter <= 'Z';
+		nodes[node].is_kept = test->alone == NULL ||
+			strchr(test->alone, '0' + node) == NULL;
 		if (letter == '.')
 			continue;
 		if (number == nsessions)
@@ -102,6 +120,8 @@ make_nodes(const Case *test, DeadlockNode *nodes, DeadlockSession *sessions)
 			sessions[number].started_at = test->starts ?
 				test->starts[number] : number;
 			sessions[number].is_ended = test->is_ended == number + 1;
+			sessions[number].is_immune = test->immune &&
+				strchr(test->immune, 'A' + number);
 			nsessions++;
 		}
 		sessions[number].nnodes++;
@@ -124,7 +144,8 @@ is_cycle(const DeadlockGraph *graph, const int *cycle, int nedges)
 		int			from = graph->edges[cycle[(position + 1) % nedges]].waiter;
 
 		if (to != from &&
-			(graph->nodes[to].session == DEADLOCK_NO_SESSION ||
+			(!graph->nodes[to].is_kept ||
+			 graph->nodes[to].session == DEADLOCK_NO_SESSION ||
 			 graph->nodes[to].session != graph->nodes[from].session ||
 			 !graph->nodes[from].is_waited))
 			return false;
@@ -153,7 +174,8 @@ run(const Case *test)
 	if (nedges == 0 || nedges != test->cycle_length)
 		return;
 	ok(is_cycle(&graph, cycle, nedges), "it leads round", test->name);
-	ok(deadlock_graph_victim(&graph, cycle, nedges) == test->victim - 'A',
+	ok(deadlock_graph_victim(&graph, cycle, nedges) ==
+	   (test->victim == '.' ? DEADLOCK_NO_SESSION : test->victim - 'A'),
 	   "the victim", test->name);
 }
 

@@ -797,6 +797,12 @@ branch_has_begun(const TxnBranch *branch)
 	return branch->depth_done > 0 && remote_conn_is_in_block(branch->conn);
 }
 
+bool
+branch_is_in_block(const TxnBranch *branch)
+{
+	return branch->state != BRANCH_IDLE;
+}
+
 /* ---- savepoints ---- */
 
 void

@@ -152,6 +152,12 @@ extern bool branch_may_have_written(const TxnBranch *branch);
 /* Is, or may there be, a transaction of ours on the shard? */
 extern bool branch_has_begun(const TxnBranch *branch);
 
+/*
+ * Is it in a transaction block there?  A statement that runs alone is not: what
+ * it has locked is let go when it ends.
+ */
+extern bool branch_is_in_block(const TxnBranch *branch);
+
 /* Raises what keeps the branch from committing, if anything does. */
 extern void branch_check_usable(const TxnBranch *branch);
 

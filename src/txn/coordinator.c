@@ -160,17 +160,17 @@ coordinator_is_in_use(const RemoteConn *conn)
 }
 
 List *
-coordinator_begun_conns(void)
+coordinator_begun_branches(void)
 {
-	List	   *conns = NIL;
+	List	   *branches = NIL;
 	int			position;
 
 	for (position = 0; position < current.nbranches; position++)
 	{
 		if (branch_has_begun(current.branches[position]))
-			conns = lappend(conns, branch_conn(current.branches[position]));
+			branches = lappend(branches, current.branches[position]);
 	}
-	return conns;
+	return branches;
 }
 
 /* ---- shared by the steps ---- */

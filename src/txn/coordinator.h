@@ -65,10 +65,10 @@ extern TxnBranch *coordinator_get_branch_to_write(Oid userid, Oid serverid);
 extern uint64 coordinator_next_statement(void);
 
 /*
- * The connections on which the open transaction has a transaction of its own,
- * or may have; palloc'd List of RemoteConn pointers.
+ * The branches that have, or may have, a transaction on their shard; palloc'd
+ * List of TxnBranch pointers.
  */
-extern struct List *coordinator_begun_conns(void);
+extern struct List *coordinator_begun_branches(void);
 
 /* Does the open transaction have a branch on that connection? */
 extern bool coordinator_is_in_use(const RemoteConn *conn);

@@ -69,7 +69,8 @@ follow_edges(Search *search, int node, int from)
 			continue;
 		search->reached_by[blocker] = edge;
 		search->reached_from[blocker] = from;
-		if (graph->nodes[blocker].session != search->goal)
+		if (graph->nodes[blocker].session != search->goal ||
+			!graph->nodes[blocker].is_kept)
 			search->queue[search->nqueued++] = blocker;
 		else if (blocker != search->start)
 		{
@@ -80,7 +81,7 @@ follow_edges(Search *search, int node, int from)
 }
 
 /*
- * What holds a node up: its own waits, or those of its session.
+ * What keeps a node from letting go: its own waits, or those of its session.
  */
 static void
 look_at(Search *search, int node)
@@ -95,12 +96,19 @@ look_at(Search *search, int node)
 		return;
 	}
 	session = &graph->sessions[graph->nodes[node].session];
+	if (session->is_ended)
+		return;
+	if (!graph->nodes[node].is_kept)
+	{
+		follow_edges(search, node, node);
+		return;
+	}
 	for (position = 0; position < session->nnodes && search->found == NONE;
 		 position++)
 	{
 		int			other = session->first_node + position;
 
-		if (graph->nodes[other].is_waited && !session->is_ended)
+		if (graph->nodes[other].is_waited)
 			follow_edges(search, other, node);
 	}
 }
@@ -175,7 +183,8 @@ deadlock_graph_victim(const DeadlockGraph *graph, const int *cycle, int nedges)
 		int			waiter = graph->edges[cycle[position]].waiter;
 		int			session = graph->nodes[waiter].session;
 
-		if (session == DEADLOCK_NO_SESSION)
+		if (session == DEADLOCK_NO_SESSION ||
+			graph->sessions[session].is_immune)
 			continue;
 		if (victim == DEADLOCK_NO_SESSION ||
 			graph->sessions[session].started_at >

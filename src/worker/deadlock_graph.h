@@ -6,7 +6,8 @@
  *
  * Nodes are sessions on shards.  Those that work for one session of the
  * coordinator belong together: what any of them holds is let go only when the
- * coordinator's session goes on, and that needs all nodes which it waits for.
+ * coordinator's session goes on, unless its statement runs outside a
+ * transaction block; and that needs all nodes which the session waits for.
  * Edges are waits for locks, on one shard each.
  *
  * A deadlock of ours is a cycle that comes into a session of the coordinator
@@ -28,6 +29,9 @@ typedef struct DeadlockNode
 {
 	int			session;		/* DEADLOCK_NO_SESSION: not one of ours */
 	bool		is_waited;		/* its session waits for its answer */
+	bool		is_kept;		/* what it holds is let go only when its
+								 * session goes on, not when its statement
+								 * ends */
 } DeadlockNode;
 
 typedef struct DeadlockEdge
@@ -41,6 +45,7 @@ typedef struct DeadlockSession
 	int			first_node;		/* its nodes are next to one another */
 	int			nnodes;
 	int64		started_at;		/* its transaction */
+	bool		is_immune;		/* cannot get the error */
 	bool		is_ended;		/* it will get an error: waits no more */
 } DeadlockSession;
 
@@ -66,8 +71,8 @@ extern int	deadlock_graph_find(const DeadlockGraph *graph, int *workspace,
 								int *cycle);
 
 /*
- * Which session of a deadlock is to get the error: the one whose transaction
- * is the youngest.
+ * Which session of a deadlock is to get the error: of those that can, the one
+ * whose transaction is the youngest; DEADLOCK_NO_SESSION if none can.
  */
 extern int	deadlock_graph_victim(const DeadlockGraph *graph, const int *cycle,
 								  int nedges);

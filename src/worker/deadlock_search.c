@@ -68,6 +68,7 @@ get_node(Search *search, int cluster, int pid, bool is_ours, bool *found)
 		entry->node = search->graph.nnodes++;
 		search->nodes[entry->node].session = DEADLOCK_NO_SESSION;
 		search->nodes[entry->node].is_waited = false;
+		search->nodes[entry->node].is_kept = false;
 	}
 	return entry->node;
 }
@@ -112,6 +113,7 @@ add_session(Search *search, const DeadlockWait *wait, const DeadlockSight *sight
 			continue;
 		search->nodes[node].session = number;
 		search->nodes[node].is_waited = conn->is_waited;
+		search->nodes[node].is_kept = conn->is_kept;
 		session->nnodes++;
 	}
 }

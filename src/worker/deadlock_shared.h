@@ -37,6 +37,7 @@ typedef struct DeadlockConn
 	Oid			userid;			/* whose mapping led there */
 	int			pid;			/* of the session there */
 	bool		is_waited;		/* for its answer, that is */
+	bool		is_kept;		/* what it holds is, until the session goes on */
 } DeadlockConn;
 
 /* A session that waits. */

@@ -50,7 +50,8 @@ add_conns(DeadlockWait *wait, List *begun, RemoteConn **conns, int nconns,
 
 	foreach(cell, begun)
 	{
-		RemoteConn *conn = lfirst(cell);
+		const TxnBranch *branch = lfirst(cell);
+		RemoteConn *conn = branch_conn(branch);
 		DeadlockConn *item = &wait->conns[wait->nconns];
 
 		if (is_among(conn, conns, nconns) != is_waited ||
@@ -61,6 +62,7 @@ add_conns(DeadlockWait *wait, List *begun, RemoteConn **conns, int nconns,
 		item->userid = remote_conn_userid(conn);
 		item->pid = remote_conn_backend_pid(conn);
 		item->is_waited = is_waited;
+		item->is_kept = branch_is_in_block(branch);
 		wait->nconns++;
 	}
 }
@@ -110,7 +112,7 @@ wait_is_long(RemoteConn **conns, int nconns)
 	/* no worker is started on a standby */
 	if (RecoveryInProgress())
 		return;
-	begun = coordinator_begun_conns();
+	begun = coordinator_begun_branches();
 	memset(&wait, 0, sizeof(wait));
 	wait.xact_start = GetCurrentTransactionStartTimestamp();
 	add_conns(&wait, begun, conns, nconns, true);
