@@ -86,6 +86,12 @@ sub balance
 		'SELECT balance FROM accounts WHERE id = ' . $cluster->id($shard, $k));
 }
 
+sub waiting_here
+{
+	return $cluster->sql(
+		'SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted');
+}
+
 sub detail_ok
 {
 	my ($answer, $processes, $name) = @_;
@@ -226,6 +232,62 @@ foreach my $victim (0, 1)
 		'00000', 'and the other one goes on');
 	$_->safe('ROLLBACK') foreach @both;
 }
+
+# ---- through locks on the coordinator ----
+
+$cluster->sql('CREATE TABLE notes (n int)');
+$cluster->sql('INSERT INTO notes VALUES (1)');
+my $note = 'UPDATE notes SET n = n + 1';
+foreach my $younger ('on the coordinator', 'for a shard')
+{
+	my @both = begin(2);
+	my ($there, $here) =
+	  $younger eq 'for a shard' ? reverse @both : @both;
+	$there->safe($note);
+	$here->safe(touch(0, 4));
+	$there->send(touch(0, 4));
+	wait_for_lock(0);
+	$here->send($note);
+	$answer = $there->finish($patience);
+	is($answer->sqlstate, '40P01',
+		"one waits on the coordinator, the younger one $younger:"
+		  . ' who waits for the shard is the victim');
+	($first, $second) = ($there->pid, $here->pid);
+	like($answer->detail,
+		qr/^Process $first waits for ShareLock on transaction \d+ on server "shard_0"; blocked by process $second\.$/m,
+		'its detail has the wait there')
+	  or diag $answer->describe;
+	like($answer->detail,
+		qr/^Process $second waits for ShareLock on transaction \d+; blocked by process $first\.$/m,
+		'and the wait here')
+	  or diag $answer->describe;
+	is($here->finish($patience)->sqlstate, '00000', 'the other one goes on');
+	$_->safe('ROLLBACK') foreach @both;
+}
+
+# A chain of two that wait here, and the same with its end closed.
+@three = begin(3);
+$three[0]->safe(touch(1, 4));
+$three[1]->safe(touch(0, 4));
+$three[2]->safe('SELECT pg_advisory_xact_lock(7)');
+$three[0]->send(touch(0, 4));
+wait_for_lock(0);
+$three[1]->send('SELECT pg_advisory_xact_lock(7)');
+$cluster->wait_until(sub { waiting_here() > 0 }, $patience)
+  or die 'nobody waits here';
+wait_for_looks(0);
+ok(!$_->is_done(0), 'a chain that leads here is no deadlock')
+  foreach @three[ 0, 1 ];
+$three[2]->send(touch(1, 4));
+$answer = $three[2]->finish($patience);
+is($answer->sqlstate, '40P01', 'three sessions, one of which waits here');
+is(() = $answer->detail =~ /^Process \d+ waits for /mg,
+	3, 'its detail has three lines')
+  or diag $answer->describe;
+is($three[1]->finish($patience)->sqlstate, '00000', 'the one before goes on');
+$three[1]->safe('ROLLBACK');
+is($three[0]->finish($patience)->sqlstate, '00000', 'and then the first');
+$_->safe('ROLLBACK') foreach @three[ 0, 2 ];
 
 # ---- no deadlock ----
 

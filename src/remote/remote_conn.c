@@ -252,6 +252,7 @@ connection_is_up(RemoteConn *conn)
 		return;
 	}
 	change_state(conn, REMOTE_CONN_READY);
+	remote_watch_opened_noerror(conn);
 	conn->generation++;
 	conn->stats.connects++;
 	conn->last_activity = GetCurrentTimestamp();
@@ -325,6 +326,8 @@ set_text(char **target, RemoteConn *conn, const char *value)
 static void
 drop_session(RemoteConn *conn)
 {
+	if (conn->state == REMOTE_CONN_READY)
+		remote_watch_closes_noerror(conn);
 	remote_wait_forget(conn);
 	if (conn->pg)
 	{

@@ -332,6 +332,10 @@ extern void remote_wait_forget(RemoteConn *conn);
 
 /* ---- remote_watch.c ---- */
 
+/* For remote_conn.c: the connection is READY, or about to be closed. */
+extern void remote_watch_opened_noerror(const RemoteConn *conn);
+extern void remote_watch_closes_noerror(const RemoteConn *conn);
+
 /* Is there anybody to tell of long waits? */
 extern bool remote_watch_is_wanted(void);
 

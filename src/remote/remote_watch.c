@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * remote_watch.c
- *	  Tells somebody which waits for shards have become long.
+ *	  Tells somebody which sessions we have on shards, and which waits for them
+ *	  have become long.
  *
  * remote_wait.c looks at the time whenever it goes to sleep, so its waits need
  * nothing else.  Where core waits for our sockets, in an asynchronous Append,
@@ -42,6 +43,20 @@ void
 remote_watch_set(const RemoteWatch *watch)
 {
 	state.watch = watch;
+}
+
+void
+remote_watch_opened_noerror(const RemoteConn *conn)
+{
+	if (state.watch)
+		state.watch->opened_noerror(conn);
+}
+
+void
+remote_watch_closes_noerror(const RemoteConn *conn)
+{
+	if (state.watch)
+		state.watch->closes_noerror(conn);
 }
 
 bool

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * remote_watch.h
- *	  Tells somebody which waits for shards have become long.
+ *	  Tells somebody which sessions we have on shards, and which waits for them
+ *	  have become long.
  *
  * A wait of a statement that has lasted for deadlock_timeout is told, together
  * with the connections it is for, and told again whenever the process wakes
@@ -31,6 +32,13 @@ typedef struct RemoteWatch
 
 	/* The wait that was told is over. */
 	void		(*waits_no_more_noerror) (void);
+
+	/*
+	 * A connection has come up, or is about to be closed.  Between the two
+	 * remote_conn_backend_pid() stays the same.
+	 */
+	void		(*opened_noerror) (const RemoteConn *conn);
+	void		(*closes_noerror) (const RemoteConn *conn);
 } RemoteWatch;
 
 extern void remote_watch_set(const RemoteWatch *watch);

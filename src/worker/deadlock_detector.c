@@ -34,6 +34,7 @@
 #include "base/compat.h"
 #include "base/compat_worker.h"
 #include "worker/deadlock_detector.h"
+#include "worker/deadlock_local.h"
 #include "worker/deadlock_probe.h"
 #include "worker/deadlock_search.h"
 #include "worker/deadlock_shared.h"
@@ -85,10 +86,11 @@ look(List *waits)
 	DeadlockSight *again;
 	int			ndeadlocks;
 
-	if (!deadlock_search_has_any(waits, sight))
+	if (!deadlock_search_has_any(deadlock_add_local(waits, sight), sight))
 		return;
 	waits = deadlock_search_old_waits(deadlock_shared_list(), waits);
 	again = deadlock_probe(waits);
+	waits = deadlock_add_local(waits, again);
 	deadlock_search_keep_old(again, sight);
 	ndeadlocks = deadlock_search_end_all(waits, again);
 	ereport(DEBUG1,

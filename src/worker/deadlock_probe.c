@@ -45,6 +45,7 @@ enum
 	COL_IS_OURS,
 	COL_BLOCKER,
 	COL_IS_BLOCKER_OURS,
+	COL_HAS_BLOCKER_XID,
 	COL_SINCE,
 	COL_LOCK
 };
@@ -231,6 +232,10 @@ lock_waits_sql(const char *pids)
 					"WHERE ours.pid OPERATOR(pg_catalog.=) waits.pid), "
 					"waits.blocker, EXISTS (SELECT FROM ours "
 					"WHERE ours.pid OPERATOR(pg_catalog.=) waits.blocker), "
+					"EXISTS (SELECT FROM locks AS own "
+					"WHERE own.pid OPERATOR(pg_catalog.=) waits.blocker "
+					"AND own.locktype OPERATOR(pg_catalog.=) 'transactionid' "
+					"AND own.mode OPERATOR(pg_catalog.=) 'ExclusiveLock'), "
 					"(extract(epoch FROM locks.waitstart) OPERATOR(pg_catalog.*) 1000000)"
 					"::pg_catalog.int8, "
 					"pg_catalog.concat(locks.mode, ' on ', CASE "
@@ -349,6 +354,7 @@ read_answer(Probe *probe, DeadlockSight *sight)
 		wait->is_ours = is_true(rows, row, COL_IS_OURS);
 		wait->blocker = atoi(remote_result_value(rows, row, COL_BLOCKER));
 		wait->is_blocker_ours = is_true(rows, row, COL_IS_BLOCKER_OURS);
+		wait->has_blocker_xid = is_true(rows, row, COL_HAS_BLOCKER_XID);
 		wait->since = strtoll(remote_result_value(rows, row, COL_SINCE), NULL, 10);
 		wait->server_name = probe->name;
 		wait->lock = pstrdup(remote_result_value(rows, row, COL_LOCK));
@@ -409,4 +415,20 @@ deadlock_probe(List *waits)
 			finish(probe, sight);
 	}
 	return sight;
+}
+
+bool
+deadlock_sight_find(const DeadlockSight *sight, Oid serverid, int *cluster)
+{
+	ListCell   *cell;
+
+	foreach(cell, sight->shards)
+	{
+		const DeadlockShard *shard = lfirst(cell);
+
+		*cluster = shard->cluster;
+		if (shard->serverid == serverid)
+			return true;
+	}
+	return false;
 }

@@ -19,7 +19,10 @@
 
 #include "nodes/pg_list.h"
 
-/* A session on a shard waits for another one. */
+/* In place of a shard's number: the coordinator itself. */
+#define DEADLOCK_HERE (-1)
+
+/* A session waits for another one. */
 typedef struct DeadlockLockWait
 {
 	int			cluster;		/* a number for the shard; several servers may
@@ -28,8 +31,10 @@ typedef struct DeadlockLockWait
 	bool		is_ours;		/* that works for this coordinator */
 	int			blocker;		/* pid of the other */
 	bool		is_blocker_ours;	/* and that does */
+	bool		has_blocker_xid;	/* and that has written, or locked rows,
+									 * so that it is in a transaction block */
 	int64		since;			/* by the shard's clock, in microseconds */
-	const char *server_name;
+	const char *server_name;	/* NULL: here */
 	const char *lock;			/* what it waits for, in words */
 } DeadlockLockWait;
 
@@ -45,6 +50,10 @@ typedef struct DeadlockSight
 	List	   *shards;			/* of DeadlockShard: those that answered */
 	List	   *lock_waits;		/* of DeadlockLockWait */
 } DeadlockSight;
+
+/* The number of the shard; false when it has not answered. */
+extern bool deadlock_sight_find(const DeadlockSight *sight, Oid serverid,
+								int *cluster);
 
 /*
  * Looks at whatever the given waits (a List of DeadlockWait pointers) may have

@@ -73,40 +73,30 @@ get_node(Search *search, int cluster, int pid, bool is_ours, bool *found)
 	return entry->node;
 }
 
-static bool
-find_cluster(const DeadlockSight *sight, Oid serverid, int *cluster)
-{
-	ListCell   *cell;
-
-	foreach(cell, sight->shards)
-	{
-		const DeadlockShard *shard = lfirst(cell);
-
-		*cluster = shard->cluster;
-		if (shard->serverid == serverid)
-			return true;
-	}
-	return false;
-}
-
 static void
 add_session(Search *search, const DeadlockWait *wait, const DeadlockSight *sight)
 {
 	int			number = search->graph.nsessions++;
 	DeadlockSession *session = &search->sessions[number];
+	int			node;
+	bool		found;
 	int			position;
 
 	search->waits[number] = wait;
 	session->first_node = search->graph.nnodes;
 	session->started_at = wait->xact_start;
+	session->is_immune = wait->token == 0;
+	node = get_node(search, DEADLOCK_HERE, wait->pid, true, &found);
+	search->nodes[node].session = number;
+	search->nodes[node].is_waited = wait->token == 0;
+	search->nodes[node].is_kept = true;
+	session->nnodes++;
 	for (position = 0; position < wait->nconns; position++)
 	{
 		const DeadlockConn *conn = &wait->conns[position];
 		int			cluster;
-		int			node;
-		bool		found;
 
-		if (!find_cluster(sight, conn->serverid, &cluster))
+		if (!deadlock_sight_find(sight, conn->serverid, &cluster))
 			continue;
 		node = get_node(search, cluster, conn->pid, true, &found);
 		if (found)
@@ -162,7 +152,7 @@ create_search(List *waits, const DeadlockSight *sight)
 	ListCell   *cell;
 
 	foreach(cell, waits)
-		max_nodes += ((const DeadlockWait *) lfirst(cell))->nconns;
+		max_nodes += ((const DeadlockWait *) lfirst(cell))->nconns + 1;
 	control.keysize = sizeof(NodeKey);
 	control.entrysize = sizeof(NodeEntry);
 	control.hcxt = CurrentMemoryContext;
@@ -247,7 +237,9 @@ append_process(StringInfo text, const Search *search, int node, int pid,
 {
 	int			session = search->nodes[node].session;
 
-	if (session == DEADLOCK_NO_SESSION)
+	if (server_name == NULL)
+		appendStringInfo(text, "rocess %d", pid);
+	else if (session == DEADLOCK_NO_SESSION)
 		appendStringInfo(text, "rocess %d of server \"%s\"", pid, server_name);
 	else
 		appendStringInfo(text, "rocess %d", search->waits[session]->pid);
@@ -262,8 +254,10 @@ append_edge(StringInfo text, const Search *search, int edge)
 	appendStringInfoString(text, text->len > 0 ? "\nP" : "P");
 	append_process(text, search, seen->edge.waiter, wait->pid,
 				   wait->server_name);
-	appendStringInfo(text, " waits for %s on server \"%s\"; blocked by p",
-					 wait->lock, wait->server_name);
+	appendStringInfo(text, " waits for %s", wait->lock);
+	if (wait->server_name)
+		appendStringInfo(text, " on server \"%s\"", wait->server_name);
+	appendStringInfoString(text, "; blocked by p");
 	append_process(text, search, seen->edge.blocker, wait->blocker,
 				   wait->server_name);
 	appendStringInfoChar(text, '.');
@@ -309,6 +303,8 @@ deadlock_search_end_all(List *waits, const DeadlockSight *sight)
 												   search->cycle, nedges);
 		DeadlockVerdict verdict;
 
+		if (victim == DEADLOCK_NO_SESSION)
+			break;				/* none of ours waits for a shard */
 		make_verdict(search, nedges, &verdict);
 		if (deadlock_shared_condemn(search->waits[victim]->token, &verdict))
 			ndeadlocks++;

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * deadlock_shared.c
- *	  What sessions that wait long for shards and the deadlock detectors tell
- *	  each other in shared memory.
+ *	  What sessions, above all those that wait long for shards, and the deadlock
+ *	  detectors tell each other in shared memory.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -24,6 +24,7 @@
 
 #define MAX_WAITS 256
 #define MAX_DETECTORS 64
+#define MAX_OWNERS 4096
 
 /* how long a detector may take to start before another one is tried */
 #define START_LIMIT_MS 5000
@@ -50,6 +51,8 @@ typedef struct DeadlockShared
 	uint64		last_token;
 	DetectorSlot detectors[MAX_DETECTORS];
 	WaitSlot	waits[MAX_WAITS];
+	int			nowners;		/* slots that have ever been used */
+	DeadlockOwner owners[MAX_OWNERS];
 } DeadlockShared;
 
 static struct
@@ -148,12 +151,78 @@ count_waits(Oid database)
 	return count;
 }
 
+static DeadlockOwner *
+find_owner(Oid serverid, int remote_pid, int pid)
+{
+	int			slot;
+
+	for (slot = 0; slot < state.shared->nowners; slot++)
+	{
+		DeadlockOwner *owner = &state.shared->owners[slot];
+
+		if (owner->pid == pid &&
+			(pid == 0 || (owner->serverid == serverid &&
+						  owner->remote_pid == remote_pid)))
+			return owner;
+	}
+	return NULL;
+}
+
 /* ---- for sessions ---- */
 
 static void
 leave_at_exit(int code, Datum arg)
 {
+	int			slot;
+
 	deadlock_shared_leave_noerror();
+	LWLockAcquire(state.lock, LW_EXCLUSIVE);
+	for (slot = 0; slot < state.shared->nowners; slot++)
+	{
+		if (state.shared->owners[slot].pid == MyProcPid)
+			state.shared->owners[slot].pid = 0;
+	}
+	LWLockRelease(state.lock);
+}
+
+static void
+leave_when_exiting(void)
+{
+	if (!state.leaves_at_exit)
+		before_shmem_exit(leave_at_exit, (Datum) 0);
+	state.leaves_at_exit = true;
+}
+
+void
+deadlock_shared_add_owned_noerror(Oid serverid, int remote_pid)
+{
+	DeadlockOwner *owner;
+
+	leave_when_exiting();
+	LWLockAcquire(state.lock, LW_EXCLUSIVE);
+	owner = find_owner(InvalidOid, 0, 0);
+	if (owner == NULL && state.shared->nowners < MAX_OWNERS)
+		owner = &state.shared->owners[state.shared->nowners++];
+	if (owner)
+	{
+		owner->serverid = serverid;
+		owner->remote_pid = remote_pid;
+		owner->database = MyDatabaseId;
+		owner->pid = MyProcPid;
+	}
+	LWLockRelease(state.lock);
+}
+
+void
+deadlock_shared_remove_owned_noerror(Oid serverid, int remote_pid)
+{
+	DeadlockOwner *owner;
+
+	LWLockAcquire(state.lock, LW_EXCLUSIVE);
+	owner = find_owner(serverid, remote_pid, MyProcPid);
+	if (owner)
+		owner->pid = 0;
+	LWLockRelease(state.lock);
 }
 
 bool
@@ -161,9 +230,7 @@ deadlock_shared_enter(const DeadlockWait *wait)
 {
 	DetectorSlot *detector;
 
-	if (!state.leaves_at_exit)
-		before_shmem_exit(leave_at_exit, (Datum) 0);
-	state.leaves_at_exit = true;
+	leave_when_exiting();
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
 	if (state.own == NULL)
 		state.own = find_wait(0);
@@ -322,6 +389,28 @@ deadlock_shared_list(void)
 
 		if (wait->token != 0 && wait->database == MyDatabaseId)
 			copies[ncopies++] = *wait;
+	}
+	LWLockRelease(state.lock);
+	for (position = 0; position < ncopies; position++)
+		list = lappend(list, &copies[position]);
+	return list;
+}
+
+List *
+deadlock_shared_list_owners(void)
+{
+	DeadlockOwner *copies = palloc(sizeof(DeadlockOwner) * MAX_OWNERS);
+	List	   *list = NIL;
+	int			ncopies = 0;
+	int			position;
+
+	LWLockAcquire(state.lock, LW_SHARED);
+	for (position = 0; position < state.shared->nowners; position++)
+	{
+		const DeadlockOwner *owner = &state.shared->owners[position];
+
+		if (owner->pid != 0 && owner->database == MyDatabaseId)
+			copies[ncopies++] = *owner;
 	}
 	LWLockRelease(state.lock);
 	for (position = 0; position < ncopies; position++)

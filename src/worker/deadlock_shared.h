@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * deadlock_shared.h
- *	  What sessions that wait long for shards and the deadlock detectors tell
- *	  each other in shared memory.
+ *	  What sessions, above all those that wait long for shards, and the deadlock
+ *	  detectors tell each other in shared memory.
  *
  * Exists only when the library is preloaded.  The tables have a fixed size:
  * where they are full a wait is not known here, and so no deadlock that it is
@@ -43,13 +43,23 @@ typedef struct DeadlockConn
 /* A session that waits. */
 typedef struct DeadlockWait
 {
-	uint64		token;			/* 0: the slot is free */
+	uint64		token;			/* 0: the slot is free; where a detector made
+								 * it, it waits here and not for a shard */
 	Oid			database;
 	int			pid;
 	TimestampTz xact_start;
 	int			nconns;
 	DeadlockConn conns[DEADLOCK_MAX_CONNS];
 } DeadlockWait;
+
+/* Who is at this end of a session on a shard. */
+typedef struct DeadlockOwner
+{
+	Oid			serverid;
+	int			remote_pid;
+	Oid			database;
+	int			pid;			/* 0: the slot is free */
+} DeadlockOwner;
 
 /* Why a wait is to end. */
 typedef struct DeadlockVerdict
@@ -64,6 +74,10 @@ extern void deadlock_shared_init(void);
 extern bool deadlock_shared_is_available(void);
 
 /* ---- for sessions ---- */
+
+/* This process has, or is about to lose, a session on a shard. */
+extern void deadlock_shared_add_owned_noerror(Oid serverid, int remote_pid);
+extern void deadlock_shared_remove_owned_noerror(Oid serverid, int remote_pid);
 
 /*
  * Enters the wait of this process in place of the one that it had, and asks
@@ -97,6 +111,9 @@ extern bool deadlock_shared_take_request(void);
 
 /* The waits of this database; palloc'd List of DeadlockWait pointers. */
 extern List *deadlock_shared_list(void);
+
+/* The owners of sessions of this database; palloc'd List of DeadlockOwner. */
+extern List *deadlock_shared_list_owners(void);
 
 /*
  * Ends the wait with an error.  False when it is over by itself, or has been

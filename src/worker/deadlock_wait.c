@@ -97,6 +97,24 @@ raise_if_victim(void)
 }
 
 static void
+conn_is_open_noerror(const RemoteConn *conn)
+{
+	int			pid = remote_conn_backend_pid(conn);
+
+	if (pid != 0)
+		deadlock_shared_add_owned_noerror(remote_conn_serverid(conn), pid);
+}
+
+static void
+conn_closes_noerror(const RemoteConn *conn)
+{
+	int			pid = remote_conn_backend_pid(conn);
+
+	if (pid != 0)
+		deadlock_shared_remove_owned_noerror(remote_conn_serverid(conn), pid);
+}
+
+static void
 leave_noerror(void)
 {
 	is_entered = false;
@@ -140,7 +158,9 @@ deadlock_wait_init(void)
 {
 	static const RemoteWatch watch = {
 		.waits = wait_is_long,
-		.waits_no_more_noerror = leave_noerror
+		.waits_no_more_noerror = leave_noerror,
+		.opened_noerror = conn_is_open_noerror,
+		.closes_noerror = conn_closes_noerror
 	};
 
 	remote_watch_set(&watch);
