@@ -300,6 +300,35 @@ impatient_ok('set before the savepoint', 2, 'BEGIN', "SET LOCAL $impatient",
 impatient_ok('of a function', 1, 'BEGIN', $other, 'SAVEPOINT a',
 	'SELECT try_change()', 'ROLLBACK TO a', $other, 'COMMIT');
 
+# rows that a statement has put off are sent from a function that it calls, and
+# are no part of that
+$cluster->sql(<<~'SQL');
+	CREATE FUNCTION look() RETURNS boolean LANGUAGE plpgsql
+	SET lock_timeout = '100ms'
+	AS $$ BEGIN RETURN count(*) >= 0 FROM there.t WHERE v = -1; END $$
+	SQL
+fill('there');
+my $first = $cluster->shard_session(0);
+my $second = $cluster->session;
+$first->safe('BEGIN');
+$first->safe('INSERT INTO t VALUES (-1)');
+$second->send('INSERT INTO there.t (id)'
+	  . ' SELECT i FROM generate_series(-1, -3, -1) i WHERE i = -1 OR look()');
+ok( $cluster->wait_until(
+		sub
+		{
+			$cluster->shard_sql(0,
+				'SELECT count(*) FROM pg_locks WHERE NOT granted'
+				  . " AND clock_timestamp() - waitstart > '300ms'") eq 1;
+		},
+		60),
+	'lock_timeout: rows put off wait without the limit of the function');
+$first->safe('ROLLBACK');
+is($second->finish->sqlstate, '00000', 'lock_timeout: and are written');
+is($cluster->shard_sql(0, 'SELECT count(*) FROM t WHERE id < 0'),
+	3, 'lock_timeout: all of them');
+$_->close foreach $first, $second;
+
 # a read alone waits for DDL; and without a limit of ours the shard's own holds
 my $ddl = $cluster->shard_session(0);
 my $reader = $cluster->session;

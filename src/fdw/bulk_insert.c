@@ -36,6 +36,7 @@
 #include "executor/tuptable.h"
 #include "lib/ilist.h"
 #include "storage/buffile.h"
+#include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -91,7 +92,7 @@ struct BulkWriter
 {
 	dlist_node	link;			/* in writers */
 	BulkTarget	target;
-	int			owner_level;
+	BranchWriter whose;
 	TxnBranch  *branch;
 	BulkMode	mode;
 	RemoteRequest *question;	/* of mode BULK_INSERT_ASKED */
@@ -168,7 +169,9 @@ bulk_create(const BulkTarget *target)
 	BulkWriter *writer = palloc0(sizeof(BulkWriter));
 
 	writer->target = *target;
-	writer->owner_level = GetCurrentTransactionNestLevel();
+	writer->whose.statement = scan_group_statement(target->estate);
+	writer->whose.owner_level = GetCurrentTransactionNestLevel();
+	writer->whose.lock_timeout = LockTimeout;
 	writer->branch = coordinator_get_branch_to_write(target->userid,
 													 target->serverid);
 	writer->mode = BULK_INSERT;
@@ -385,8 +388,7 @@ queue_rows(BulkWriter *writer, char *next, int nrows)
 	make_room(writer);
 	remember_sent(writer,
 				  branch_queue_put_off(writer->branch, &query,
-									   scan_group_statement(target->estate),
-									   writer->owner_level), nrows);
+									   &writer->whose), nrows);
 	return next;
 }
 
@@ -462,8 +464,7 @@ ask_shard(BulkWriter *writer)
 	query.is_reusable = true;
 	writer->question =
 		branch_queue_put_off(writer->branch, &query,
-							 scan_group_statement(writer->target.estate),
-							 writer->owner_level);
+							 &writer->whose);
 	writer->mode = is_change ? BULK_CHANGE_ASKED : BULK_INSERT_ASKED;
 	pfree(sql.data);
 }
@@ -500,8 +501,7 @@ start_copy(BulkWriter *writer)
 					copy_format_is_binary(writer->format));
 	writer->copy.request =
 		branch_queue_copy(writer->branch, buf.data,
-						  scan_group_statement(target->estate),
-						  writer->owner_level);
+						  &writer->whose);
 	writer->copy.nrows = 0;
 	resetStringInfo(&buf);
 	copy_format_append_header(writer->format, &buf);
@@ -683,8 +683,7 @@ queue_change(BulkWriter *writer, const RemoteQuery *query)
 	make_room(writer);
 	remember_sent(writer,
 				  branch_queue_put_off(writer->branch, query,
-									   scan_group_statement(writer->target.estate),
-									   writer->owner_level), 1);
+									   &writer->whose), 1);
 	if (++writer->nrows_sent % FLUSHED_ROW_STATEMENTS == 0)
 		branch_flush(writer->branch);
 }
@@ -748,7 +747,7 @@ static bool
 is_held_from(const BulkWriter *writer, uint64 statement)
 {
 	return statement != 0 && writer->is_held &&
-		scan_group_statement(writer->target.estate) == statement;
+		writer->whose.statement == statement;
 }
 
 /*
@@ -767,7 +766,7 @@ list_writers(const EState *estate, const TxnBranch *branch, uint64 statement)
 
 		if ((estate == NULL || writer->target.estate == estate) &&
 			(branch == NULL || writer->branch == branch) &&
-			writer->owner_level <= GetCurrentTransactionNestLevel() &&
+			writer->whose.owner_level <= GetCurrentTransactionNestLevel() &&
 			has_something(writer) && !is_held_from(writer, statement))
 			found = lappend(found, writer);
 	}

@@ -398,16 +398,16 @@ ensure_access_mode(TxnBranch *branch)
  * Without one here the shard's own holds.
  */
 static void
-ensure_lock_timeout(TxnBranch *branch)
+ensure_lock_timeout(TxnBranch *branch, int lock_timeout)
 {
 	char		sql[64];
 
-	if (branch->lock_timeout == LockTimeout)
+	if (branch->lock_timeout == lock_timeout)
 		return;
-	snprintf(sql, sizeof(sql), "SET LOCAL lock_timeout = %d", LockTimeout);
-	queue_own(branch, LockTimeout > 0 ? sql :
+	snprintf(sql, sizeof(sql), "SET LOCAL lock_timeout = %d", lock_timeout);
+	queue_own(branch, lock_timeout > 0 ? sql :
 			  "SET LOCAL lock_timeout TO DEFAULT", observe_statement);
-	branch->lock_timeout = LockTimeout;
+	branch->lock_timeout = lock_timeout;
 	branch->lock_timeout_level = branch->depth;
 }
 
@@ -439,21 +439,30 @@ may_run_without_block(const TxnBranch *branch, BranchUse use)
 		remote_conn_pooling(branch->conn) != REMOTE_POOLING_TRANSACTION;
 }
 
+/* Where a statement belongs, which may be queued later than it was made. */
+typedef struct StatementPlace
+{
+	uint64		statement;
+	int			level;			/* nest level to run at */
+	int			owner_level;
+	int			lock_timeout;
+} StatementPlace;
+
 /*
- * Sees to it that the shard is in a transaction, nested as deep as level,
- * that suits the statement.
+ * Sees to it that the shard is in a transaction, nested as deep as the
+ * statement's level, that suits it.
  */
 static void
-ensure_transaction(TxnBranch *branch, BranchUse use, uint64 statement,
-				   int level)
+ensure_transaction(TxnBranch *branch, BranchUse use,
+				   const StatementPlace *place)
 {
 	if (branch->state == BRANCH_IDLE)
 		remote_conn_reset_noerror(branch->conn);
-	ensure_block(branch, use, statement);
-	ensure_savepoints(branch, level);
+	ensure_block(branch, use, place->statement);
+	ensure_savepoints(branch, place->level);
 	ensure_access_mode(branch);
 	if (use != BRANCH_USE_CLOSE)
-		ensure_lock_timeout(branch);
+		ensure_lock_timeout(branch, place->lock_timeout);
 	if (use == BRANCH_USE_WRITE)
 		branch->may_write = true;
 }
@@ -474,13 +483,13 @@ is_block_empty(const TxnBranch *branch, BranchUse use, uint64 statement)
 
 static RemoteRequest *
 queue_in_block(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
-			   uint64 statement, int level, int owner_level)
+			   const StatementPlace *place)
 {
 	RemoteRequest *request;
-	bool		is_restartable = is_block_empty(branch, use, statement);
+	bool		is_restartable = is_block_empty(branch, use, place->statement);
 
-	ensure_transaction(branch, use, statement, level);
-	request = remote_request_queue(branch->conn, query, owner_level);
+	ensure_transaction(branch, use, place);
+	request = remote_request_queue(branch->conn, query, place->owner_level);
 	remote_request_set_observer(request, observe_statement, branch);
 	branch->restartable = is_restartable ? request : NULL;
 	branch->restart_use = use;
@@ -496,6 +505,7 @@ branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
 			 uint64 statement, int owner_level)
 {
 	RemoteRequest *request;
+	StatementPlace place;
 
 	if (flush_put_off)
 		flush_put_off(branch, statement);
@@ -508,8 +518,11 @@ branch_queue(TxnBranch *branch, const RemoteQuery *query, BranchUse use,
 		remote_request_queue_sync(branch->conn);
 		return request;
 	}
-	return queue_in_block(branch, query, use, statement,
-						  GetCurrentTransactionNestLevel(), owner_level);
+	place.statement = statement;
+	place.level = GetCurrentTransactionNestLevel();
+	place.owner_level = owner_level;
+	place.lock_timeout = LockTimeout;
+	return queue_in_block(branch, query, use, &place);
 }
 
 void
@@ -518,26 +531,38 @@ branch_set_flush_put_off(BranchFlushPutOff flush)
 	flush_put_off = flush;
 }
 
-RemoteRequest *
-branch_queue_put_off(TxnBranch *branch, const RemoteQuery *query,
-					 uint64 statement, int owner_level)
+static StatementPlace
+place_of_writer(const BranchWriter *writer)
 {
-	branch_check_usable(branch);
-	return queue_in_block(branch, query, BRANCH_USE_WRITE, statement,
-						  Min(GetCurrentTransactionNestLevel(), owner_level),
-						  owner_level);
+	StatementPlace place;
+
+	place.statement = writer->statement;
+	place.level = Min(GetCurrentTransactionNestLevel(), writer->owner_level);
+	place.owner_level = writer->owner_level;
+	place.lock_timeout = writer->lock_timeout;
+	return place;
 }
 
 RemoteRequest *
-branch_queue_copy(TxnBranch *branch, const char *sql, uint64 statement,
-				  int owner_level)
+branch_queue_put_off(TxnBranch *branch, const RemoteQuery *query,
+					 const BranchWriter *writer)
 {
+	StatementPlace place = place_of_writer(writer);
+
+	branch_check_usable(branch);
+	return queue_in_block(branch, query, BRANCH_USE_WRITE, &place);
+}
+
+RemoteRequest *
+branch_queue_copy(TxnBranch *branch, const char *sql,
+				  const BranchWriter *writer)
+{
+	StatementPlace place = place_of_writer(writer);
 	RemoteRequest *request;
 
 	branch_check_usable(branch);
-	ensure_transaction(branch, BRANCH_USE_WRITE, statement,
-					   Min(GetCurrentTransactionNestLevel(), owner_level));
-	request = remote_request_queue_copy(branch->conn, sql, owner_level);
+	ensure_transaction(branch, BRANCH_USE_WRITE, &place);
+	request = remote_request_queue_copy(branch->conn, sql, writer->owner_level);
 	remote_request_set_observer(request, observe_statement, branch);
 	if (branch->read_only_level == 0 && branch->facts.xid == 0)
 		branch->is_unprobed = true;

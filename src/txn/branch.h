@@ -86,20 +86,29 @@ extern RemoteRequest *branch_queue(TxnBranch *branch, const RemoteQuery *query,
  * Writes that a statement has put off are queued by these two, and by
  * branch_set_flush_put_off()'s function, called whenever something else is
  * about to be queued on the branch: by then they must be done, in the state
- * that owner_level had before any level below it began.  The function is told
- * for which statement that is.
+ * that owner_level had before any level below it began, and under the
+ * lock_timeout that held then.  The function is told for which statement that
+ * is.
  *
  * Nothing can be sent while a COPY is under way, so it has to be ended before
  * anything else is queued.
  */
 typedef void (*BranchFlushPutOff) (TxnBranch *branch, uint64 statement);
 
+/* Whose writes they are. */
+typedef struct BranchWriter
+{
+	uint64		statement;
+	int			owner_level;
+	int			lock_timeout;	/* core's setting when the statement began */
+} BranchWriter;
+
 extern void branch_set_flush_put_off(BranchFlushPutOff flush);
 extern RemoteRequest *branch_queue_put_off(TxnBranch *branch,
 										   const RemoteQuery *query,
-										   uint64 statement, int owner_level);
+										   const BranchWriter *writer);
 extern RemoteRequest *branch_queue_copy(TxnBranch *branch, const char *sql,
-										uint64 statement, int owner_level);
+										const BranchWriter *writer);
 
 /*
  * remote_request_next() for a streaming request of branch_queue().  A
