@@ -195,7 +195,7 @@ $one->safe(touch(0, 3));
 $answer = $one->query(touch(0, 3, 'seen'), $patience);
 is($answer->sqlstate, '40P01', 'another user mapping waits for its own session');
 detail_ok($answer, [ [ $one->pid, 0, $one->pid ] ], 'its detail');
-like($answer->hint, qr/more than one user mapping/, 'its hint');
+like($answer->hint, qr/several sessions on that server/, 'its hint');
 $one->safe('ROLLBACK');
 
 $cluster->sql($_)

@@ -93,7 +93,7 @@ raise_if_victim(void)
 			 errmsg("deadlock detected"),
 			 errdetail_internal("%s", verdict.report),
 			 verdict.is_own_doing ?
-			 errhint("The transaction uses a server through more than one user mapping, and waits in one session there for what it has locked in another.") : 0));
+			 errhint("The transaction has several sessions on that server, by more than one user mapping or foreign server, and one of them waits for what another one has locked.") : 0));
 }
 
 static void
