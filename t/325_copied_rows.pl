@@ -226,17 +226,19 @@ $cluster->shard_sql(0,
 $cluster->sql('CREATE FOREIGN TABLE stalls (id int) SERVER shard_0'
 	  . q( OPTIONS (use_remote_estimate 'true')));
 $session->safe('SELECT n FROM small');
+my $stalled =
+  q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep');
 $session->send('SELECT id FROM stalls');
 ok( $cluster->wait_until(
 		sub
 		{
 			$session->is_done(0);
-			return @{ $session->{answer}{rows} // [] } > 10;
+			return @{ $session->{answer}{rows} // [] } > 10
+			  && $cluster->shard_sql(0, $stalled) eq 1;
 		},
 		60),
-	'some rows have arrived');
-$cluster->shard_sql(0,
-	q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'));
+	'some rows have arrived, and no more will');
+$cluster->shard_sql(0, $stalled =~ s/count\(\*\)/pg_terminate_backend(pid)/r);
 $answer = $session->finish(30);
 like($answer->sqlstate, qr/^080/, 'terminated in the middle of the rows: an error')
   or diag $answer->describe;
