@@ -118,6 +118,37 @@ is($session->query('COMMIT')->sqlstate,
 goes_on('at the end');
 $session->close;
 
+# ---- whoever answers first ----
+
+# Also while connections are still being opened.
+$cluster->sql('CREATE TABLE parts (id int) PARTITION BY LIST (id)');
+foreach my $n (0, 1)
+{
+	$cluster->shard_sql($n,
+		"CREATE TABLE part (id int); INSERT INTO part VALUES ($n)");
+	$cluster->sql("CREATE FOREIGN TABLE part_$n PARTITION OF parts"
+		  . " FOR VALUES IN ($n) SERVER shard_$n OPTIONS (table_name 'part')");
+}
+foreach my $slow (0, 1)
+{
+	foreach my $begin (0, 1)
+	{
+		my $name = "shard $slow is slow" . ($begin ? ', in a block' : '');
+
+		$session = $cluster->session;
+		$session->safe('BEGIN') if $begin;
+		$relay->rule(
+			route => "shard_$slow",
+			match => 'part',
+			action => 'hold');
+		$session->send('SELECT id FROM parts LIMIT 1');
+		is($session->finish(20)->text, 1 - $slow, $name);
+		$relay->clear;
+		$session->safe('ROLLBACK') if $begin;
+		$session->close;
+	}
+}
+
 # ---- sent again ----
 
 # Some rows at once, of which the client gets some; then a long wait.

@@ -95,6 +95,8 @@ $cluster->sql(
 	'CREATE FOREIGN TABLE other (id bigint, n numeric, b text, d text)'
 	  . " SERVER shard_0 OPTIONS (table_name 'big')");
 $cluster->sql('ANALYZE other');
+is(way('SELECT * FROM other'), 'stream without a block',
+	'rows that must come as text after all');
 my $sums = 'SELECT count(*), sum(id), sum(n), min(b), max(d) FROM (SELECT * FROM %s OFFSET 0) s';
 is( $session->safe(sprintf $sums, 'other'),
 	$cluster->shard_sql(0, 'SELECT count(*), sum(id), sum(n), min(left(b::text, 1)), max(d) FROM big'),

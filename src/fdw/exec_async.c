@@ -165,8 +165,13 @@ shardForeignAsyncConfigureWait(AsyncRequest *areq)
 	if (socket == PGINVALID_SOCKET)
 	{
 		/* still being opened, which takes more than waiting for input */
-		answer_pending(areq, true);
-		return;
+		exec_scan_wait_for_socket(node);
+		if (exec_scan_is_ready(node))
+		{
+			answer_pending(areq, true);
+			return;
+		}
+		socket = exec_scan_socket(node);
 	}
 	if (is_socket_taken(areq, append, socket))
 		return;

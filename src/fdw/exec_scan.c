@@ -186,6 +186,7 @@ start_scan(ScanMember *member)
 	scan->nbatches = 0;
 	scan->nrows = scan->next_row = 0;
 	scan->was_sent = true;
+	scan->was_copied = false;
 	scan->ran_without_block = branch_state(member->branch) == BRANCH_IDLE;
 
 	MemoryContextSwitchTo(old_context);
@@ -645,6 +646,15 @@ name_way(const ShardScan *scan)
 		(scan->request && remote_request_is_copied(scan->request)))
 		return scan->ran_without_block ? "copy without a block" : "copy";
 	return scan->ran_without_block ? "stream without a block" : "stream";
+}
+
+void
+exec_scan_wait_for_socket(ForeignScanState *node)
+{
+	RemoteRequest *request = awaited_request(node);
+
+	if (request)
+		remote_request_wait_for_socket(request);
 }
 
 bool

@@ -52,6 +52,9 @@ extern bool exec_scan_was_blocked(ForeignScanState *node);
  */
 extern pgsocket exec_scan_socket(ForeignScanState *node);
 
+/* Waits until there is one, or the scan is ready. */
+extern void exec_scan_wait_for_socket(ForeignScanState *node);
+
 /* Core is about to wait for it. */
 extern void exec_scan_note_outside_wait(ForeignScanState *node);
 

@@ -72,7 +72,9 @@ refer_to_columns(Node *node, void *arg)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, SubPlan) || compat_is_returning_expr(node))
+	/* the check of a domain may be volatile, and is not looked at for that */
+	if (IsA(node, SubPlan) || IsA(node, CoerceToDomain) ||
+		compat_is_returning_expr(node))
 		columns->can_move = false;
 	if (IsA(node, Var))
 	{

@@ -190,6 +190,8 @@ remote_copy_out_read(RemoteRequest *request, char **copied, int *size)
 		*size = PQgetCopyData(request->conn->pg, copied, 1);
 		if (*size == 0)
 			return REMOTE_COPY_OUT_NOTHING;
+		if (*size < -1)
+			return REMOTE_COPY_OUT_FAILED;
 		if (*size < 0)
 		{
 			/* the reason, if there is one, comes as the next result */

@@ -303,7 +303,8 @@ typedef enum RemoteCopyOutStep
 	REMOTE_COPY_OUT_ROW,
 	REMOTE_COPY_OUT_NOTHING,	/* libpq has no whole row */
 	REMOTE_COPY_OUT_END,
-	REMOTE_COPY_OUT_FAILED		/* what came cannot be understood */
+	REMOTE_COPY_OUT_FAILED		/* what came cannot be understood, or not be
+								 * kept: libpq has a message then */
 } RemoteCopyOutStep;
 
 /*

@@ -267,9 +267,11 @@ is_part_of_stream(const PGresult *pgres)
 static void
 fail_copy_out(RemoteConn *conn)
 {
-	remote_conn_fail(conn, ERRCODE_PROTOCOL_VIOLATION, NULL,
-					 "The server sent rows that were not in the format asked for.",
-					 NULL);
+	const char *detail = PQerrorMessage(conn->pg);
+
+	if (*detail == '\0')
+		detail = "The server sent rows that were not in the format asked for.";
+	remote_conn_fail(conn, ERRCODE_PROTOCOL_VIOLATION, NULL, detail, NULL);
 }
 
 static bool

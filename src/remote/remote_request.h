@@ -212,6 +212,11 @@ extern void remote_flush_noerror(RemoteConn *conn);
 extern pgsocket remote_request_socket(const RemoteRequest *request);
 
 /*
+ * Waits until there is that socket, or remote_request_next() would not wait.
+ */
+extern void remote_request_wait_for_socket(RemoteRequest *request);
+
+/*
  * Core is about to wait for that socket, and perhaps others, until one has
  * something to read.  To be called each time it is, since long waits are
  * looked at (remote_watch.h); may raise.  The other one says that the wait is

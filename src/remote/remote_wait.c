@@ -645,7 +645,7 @@ remote_copy_wait(RemoteRequest *request, RemoteRequest **requests,
  * for as others are.
  */
 static void
-wait_for_rows(RemoteRequest *request)
+wait_for_rows(RemoteRequest *request, bool is_socket_enough)
 {
 	RemoteConn *conn = request->conn;
 	WaitMode	mode = statement_mode(0);
@@ -653,7 +653,9 @@ wait_for_rows(RemoteRequest *request)
 	for (;;)
 	{
 		advance_before_sleep(conn, request);
-		if (remote_request_is_satisfied(request))
+		if (remote_request_is_satisfied(request) ||
+			(is_socket_enough &&
+			 remote_request_socket(request) != PGINVALID_SOCKET))
 			break;
 		CHECK_FOR_INTERRUPTS();
 		if (conn->pg)
@@ -668,7 +670,13 @@ void
 remote_request_wait(RemoteRequest *request)
 {
 	if (!remote_request_is_satisfied(request))
-		wait_for_rows(request);
+		wait_for_rows(request, false);
+}
+
+void
+remote_request_wait_for_socket(RemoteRequest *request)
+{
+	wait_for_rows(request, true);
 }
 
 RemoteResult *
@@ -678,7 +686,7 @@ remote_request_next(RemoteRequest *request)
 	if (remote_request_take_buffered(request))
 		return &request->taken;
 	if (!remote_request_is_satisfied(request))
-		wait_for_rows(request);
+		wait_for_rows(request, false);
 	if (!remote_rows_is_empty(request))
 	{
 		remote_rows_take(request);
