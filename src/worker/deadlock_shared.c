@@ -23,11 +23,6 @@
 #define SHARED_NAME "shard_fdw deadlocks"
 
 #define MAX_WAITS 256
-#define MAX_DETECTORS 64
-#define MAX_OWNERS 4096
-
-/* how long a detector may take to start before another one is tried */
-#define START_LIMIT_MS 5000
 
 typedef struct WaitSlot
 {
@@ -37,22 +32,12 @@ typedef struct WaitSlot
 	DeadlockVerdict verdict;	/* where it is */
 } WaitSlot;
 
-typedef struct DetectorSlot
-{
-	Oid			database;		/* InvalidOid: the slot is free */
-	int			pid;			/* 0: being started */
-	Latch	   *latch;
-	TimestampTz started_at;
-	bool		has_request;
-} DetectorSlot;
-
 typedef struct DeadlockShared
 {
 	uint64		last_token;
-	DetectorSlot detectors[MAX_DETECTORS];
+	DeadlockDetectors detectors;
 	WaitSlot	waits[MAX_WAITS];
-	int			nowners;		/* slots that have ever been used */
-	DeadlockOwner owners[MAX_OWNERS];
+	DeadlockOwners owners;
 } DeadlockShared;
 
 static struct
@@ -90,37 +75,10 @@ deadlock_shared_is_available(void)
 
 /* ---- with the lock held ---- */
 
-static DetectorSlot *
-find_detector(Oid database)
+static DeadlockDetector *
+find_detector(void)
 {
-	int			slot;
-
-	for (slot = 0; slot < MAX_DETECTORS; slot++)
-	{
-		if (state.shared->detectors[slot].database == database)
-			return &state.shared->detectors[slot];
-	}
-	return NULL;
-}
-
-/*
- * The database's slot, or one that has become its own; NULL when all are
- * taken.
- */
-static DetectorSlot *
-enter_detector(Oid database)
-{
-	DetectorSlot *detector = find_detector(database);
-
-	if (detector)
-		return detector;
-	detector = find_detector(InvalidOid);
-	if (detector)
-	{
-		memset(detector, 0, sizeof(DetectorSlot));
-		detector->database = database;
-	}
-	return detector;
+	return deadlock_detectors_find(&state.shared->detectors, MyDatabaseId);
 }
 
 static WaitSlot *
@@ -151,37 +109,14 @@ count_waits(Oid database)
 	return count;
 }
 
-static DeadlockOwner *
-find_owner(Oid serverid, int remote_pid, int pid)
-{
-	int			slot;
-
-	for (slot = 0; slot < state.shared->nowners; slot++)
-	{
-		DeadlockOwner *owner = &state.shared->owners[slot];
-
-		if (owner->pid == pid &&
-			(pid == 0 || (owner->serverid == serverid &&
-						  owner->remote_pid == remote_pid)))
-			return owner;
-	}
-	return NULL;
-}
-
 /* ---- for sessions ---- */
 
 static void
 leave_at_exit(int code, Datum arg)
 {
-	int			slot;
-
 	deadlock_shared_leave_noerror();
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	for (slot = 0; slot < state.shared->nowners; slot++)
-	{
-		if (state.shared->owners[slot].pid == MyProcPid)
-			state.shared->owners[slot].pid = 0;
-	}
+	deadlock_owners_remove_all(&state.shared->owners, MyProcPid);
 	LWLockRelease(state.lock);
 }
 
@@ -196,39 +131,28 @@ leave_when_exiting(void)
 void
 deadlock_shared_add_owned_noerror(Oid serverid, int remote_pid)
 {
-	DeadlockOwner *owner;
+	DeadlockOwner owner = {serverid, remote_pid, MyDatabaseId, MyProcPid};
 
 	leave_when_exiting();
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	owner = find_owner(InvalidOid, 0, 0);
-	if (owner == NULL && state.shared->nowners < MAX_OWNERS)
-		owner = &state.shared->owners[state.shared->nowners++];
-	if (owner)
-	{
-		owner->serverid = serverid;
-		owner->remote_pid = remote_pid;
-		owner->database = MyDatabaseId;
-		owner->pid = MyProcPid;
-	}
+	deadlock_owners_add(&state.shared->owners, &owner);
 	LWLockRelease(state.lock);
 }
 
 void
 deadlock_shared_remove_owned_noerror(Oid serverid, int remote_pid)
 {
-	DeadlockOwner *owner;
+	DeadlockOwner owner = {serverid, remote_pid, MyDatabaseId, MyProcPid};
 
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	owner = find_owner(serverid, remote_pid, MyProcPid);
-	if (owner)
-		owner->pid = 0;
+	deadlock_owners_remove(&state.shared->owners, &owner);
 	LWLockRelease(state.lock);
 }
 
 bool
 deadlock_shared_enter(const DeadlockWait *wait)
 {
-	DetectorSlot *detector;
+	DeadlockDetector *detector;
 
 	leave_when_exiting();
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
@@ -242,7 +166,7 @@ deadlock_shared_enter(const DeadlockWait *wait)
 		state.own->wait.pid = MyProcPid;
 		state.own->latch = MyLatch;
 		state.own->is_victim = false;
-		detector = find_detector(MyDatabaseId);
+		detector = find_detector();
 		if (detector)
 			detector->has_request = true;
 		if (detector && detector->pid != 0)
@@ -278,23 +202,35 @@ deadlock_shared_is_victim(DeadlockVerdict *verdict)
 	return is_victim;
 }
 
+static void
+report_full(void)
+{
+	static bool has_reported = false;
+
+	if (!has_reported)
+		ereport(LOG,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("could not start a shard_fdw deadlock detector: %d databases have one",
+						DEADLOCK_MAX_DETECTORS)));
+	has_reported = true;
+}
+
 bool
 deadlock_shared_needs_detector(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	DetectorSlot *detector;
-	bool		is_needed = false;
+	DeadlockDetector *detector;
+	bool		is_needed;
 
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	detector = enter_detector(MyDatabaseId);
-	if (detector && detector->pid == 0 &&
-		(detector->started_at == 0 ||
-		 TimestampDifferenceExceeds(detector->started_at, now, START_LIMIT_MS)))
-	{
+	detector = deadlock_detectors_enter(&state.shared->detectors, MyDatabaseId,
+										now);
+	is_needed = detector && deadlock_detector_is_due(detector, now);
+	if (is_needed)
 		detector->started_at = now;
-		is_needed = true;
-	}
 	LWLockRelease(state.lock);
+	if (detector == NULL)
+		report_full();
 	return is_needed;
 }
 
@@ -303,10 +239,10 @@ deadlock_shared_needs_detector(void)
 static void
 detach_at_exit(int code, Datum arg)
 {
-	DetectorSlot *detector;
+	DeadlockDetector *detector;
 
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	detector = find_detector(MyDatabaseId);
+	detector = find_detector();
 	if (detector && detector->pid == MyProcPid)
 	{
 		/* started_at stays: one that fails is not started again at once */
@@ -319,12 +255,13 @@ detach_at_exit(int code, Datum arg)
 bool
 deadlock_shared_attach(void)
 {
-	DetectorSlot *detector;
+	DeadlockDetector *detector;
 	bool		is_attached = false;
 
 	before_shmem_exit(detach_at_exit, (Datum) 0);
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	detector = enter_detector(MyDatabaseId);
+	detector = deadlock_detectors_enter(&state.shared->detectors, MyDatabaseId,
+										GetCurrentTimestamp());
 	if (detector && detector->pid == 0)
 	{
 		detector->pid = MyProcPid;
@@ -343,7 +280,7 @@ deadlock_shared_detach_if_idle(void)
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
 	is_idle = count_waits(MyDatabaseId) == 0;
 	if (is_idle)
-		memset(find_detector(MyDatabaseId), 0, sizeof(DetectorSlot));
+		memset(find_detector(), 0, sizeof(DeadlockDetector));
 	LWLockRelease(state.lock);
 	return is_idle;
 }
@@ -351,11 +288,11 @@ deadlock_shared_detach_if_idle(void)
 bool
 deadlock_shared_take_request(void)
 {
-	DetectorSlot *detector;
+	DeadlockDetector *detector;
 	bool		had_request;
 
 	LWLockAcquire(state.lock, LW_EXCLUSIVE);
-	detector = find_detector(MyDatabaseId);
+	detector = find_detector();
 	had_request = detector->has_request;
 	detector->has_request = false;
 	LWLockRelease(state.lock);
@@ -399,15 +336,15 @@ deadlock_shared_list(void)
 List *
 deadlock_shared_list_owners(void)
 {
-	DeadlockOwner *copies = palloc(sizeof(DeadlockOwner) * MAX_OWNERS);
+	DeadlockOwner *copies = palloc(sizeof(DeadlockOwner) * DEADLOCK_MAX_OWNERS);
 	List	   *list = NIL;
 	int			ncopies = 0;
 	int			position;
 
 	LWLockAcquire(state.lock, LW_SHARED);
-	for (position = 0; position < state.shared->nowners; position++)
+	for (position = 0; position < state.shared->owners.nused; position++)
 	{
-		const DeadlockOwner *owner = &state.shared->owners[position];
+		const DeadlockOwner *owner = &state.shared->owners.slots[position];
 
 		if (owner->pid != 0 && owner->database == MyDatabaseId)
 			copies[ncopies++] = *owner;

@@ -24,6 +24,8 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 
+#include "worker/deadlock_table.h"
+
 /* connections of one session that are told; what it waits for comes first */
 #define DEADLOCK_MAX_CONNS 64
 
@@ -51,15 +53,6 @@ typedef struct DeadlockWait
 	int			nconns;
 	DeadlockConn conns[DEADLOCK_MAX_CONNS];
 } DeadlockWait;
-
-/* Who is at this end of a session on a shard. */
-typedef struct DeadlockOwner
-{
-	Oid			serverid;
-	int			remote_pid;
-	Oid			database;
-	int			pid;			/* 0: the slot is free */
-} DeadlockOwner;
 
 /* Why a wait is to end. */
 typedef struct DeadlockVerdict
@@ -94,7 +87,8 @@ extern bool deadlock_shared_is_victim(DeadlockVerdict *verdict);
 
 /*
  * True when the database has no detector, and the caller is to start one; for
- * some seconds nobody else is told to then.
+ * some seconds nobody else is told to then.  Where the table of detectors is
+ * full, which is logged once by each session, there is none.
  */
 extern bool deadlock_shared_needs_detector(void);
 
