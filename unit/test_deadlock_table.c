@@ -123,15 +123,17 @@ test_owners(void)
 {
 	int			position;
 
+	add(1, 10, 500, 71);
 	add(1, 11, 500, 72);
 	add(2, 10, 500, 73);
 	add(1, 10, 500, 74);
-	ok(are_owners(1, 10, 500, 74, 1), "an owner is added");
+	ok(are_owners(1, 10, 500, 74, 1),
+	   "a process id that a shard uses again has one owner, the new one");
 	ok(are_owners(1, 11, 500, 72, 1), "another server's stays");
 	ok(are_owners(2, 10, 500, 73, 1), "and another database's");
 	remove_one(1, 10, 500, 71);
 	ok(are_owners(1, 10, 500, 74, 1),
-	   "somebody else does not take it out");
+	   "who had it before does not take it out any more");
 	remove_one(1, 10, 500, 74);
 	ok(are_owners(1, 10, 500, 0, 0), "who has it does");
 	deadlock_owners_remove_all(&owners, 72);

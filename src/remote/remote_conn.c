@@ -251,6 +251,7 @@ connection_is_up(RemoteConn *conn)
 						 NULL, PQerrorMessage(conn->pg), NULL);
 		return;
 	}
+	conn->backend_pid = PQbackendPID(conn->pg);
 	change_state(conn, REMOTE_CONN_READY);
 	remote_watch_opened_noerror(conn);
 	conn->generation++;
@@ -430,12 +431,16 @@ remote_conn_pooling(const RemoteConn *conn)
 	return conn->options->pooling;
 }
 
+/*
+ * libpq forgets it with the first error on the socket, before we have seen that
+ * error.
+ */
 int
 remote_conn_backend_pid(const RemoteConn *conn)
 {
 	return conn->state == REMOTE_CONN_READY &&
 		conn->options->pooling == REMOTE_POOLING_NONE ?
-		PQbackendPID(conn->pg) : 0;
+		conn->backend_pid : 0;
 }
 
 bool

@@ -146,6 +146,7 @@ struct RemoteConn
 	RemoteConnState state;
 	dlist_node	connecting_node;	/* in the list of those CONNECTING */
 	PGconn	   *pg;				/* NULL when IDLE or LOST */
+	int			backend_pid;	/* of the session when it came up */
 	PostgresPollingStatusType poll_status;	/* while CONNECTING */
 	TimestampTz connect_deadline;	/* 0: none */
 	uint64		generation;		/* changes with every socket */

@@ -88,6 +88,8 @@ deadlock_owners_add(DeadlockOwners *owners, const DeadlockOwner *owner)
 	{
 		DeadlockOwner *slot = &owners->slots[position];
 
+		if (is_same_session(slot, owner))
+			slot->pid = 0;
 		if (slot->pid == 0 && unused == NULL)
 			unused = slot;
 	}

@@ -4,8 +4,8 @@
  *	  The tables of detectors and of owners that deadlock_shared.c keeps in
  *	  shared memory: which slot is whose, and which may be used again.
  *
- * A detector may end without clearing up; so its slot is not free only because
- * somebody has freed it.
+ * A detector may end without clearing up, and a session on a shard without
+ * telling us; so a slot is not free only because somebody has freed it.
  *
  * The caller locks.  Pure: includes c.h at most, allocates nothing, raises
  * nothing.
@@ -69,7 +69,10 @@ extern DeadlockDetector *deadlock_detectors_enter(DeadlockDetectors *detectors,
 extern bool deadlock_detector_is_due(const DeadlockDetector *detector,
 									 int64 now);
 
-/* Adds an owner, if there is room. */
+/*
+ * Adds an owner, if there is room.  A session of that server with the same
+ * process id is gone then, even if its owner does not know yet.
+ */
 extern void deadlock_owners_add(DeadlockOwners *owners,
 								const DeadlockOwner *owner);
 
