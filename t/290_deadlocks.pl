@@ -377,6 +377,40 @@ is($reader->query('SELECT n FROM through_1', $patience)->sqlstate,
 	'40P01', 'in a transaction block it is');
 is($one->finish($patience)->sqlstate, '00000', 'whose counterpart goes on');
 $_->safe('ROLLBACK') foreach $one, $reader;
+
+# A scan of several shards goes on with the first answer.
+my $both = 'SELECT n FROM through_0 UNION ALL SELECT n FROM through_1 LIMIT 1';
+like($cluster->sql("EXPLAIN (COSTS OFF) $both"),
+	qr/Limit.*Append.*(?:Async Foreign Scan.*){2}/s, 'it is asynchronous');
+$cluster->shard_sql(0, 'DELETE FROM gate');
+($one) = begin(1);
+$one->safe('TRUNCATE held_1');
+$reader->safe('BEGIN');
+$reader->safe(touch(2, 5));
+$one->send(touch(2, 5));
+wait_for_lock(2);
+$reader->send($both);
+wait_for_lock(1);
+wait_for_looks(1);
+ok(!$_->is_done(0), 'one that may get it from elsewhere is no part of a deadlock')
+  foreach $one, $reader;
+$cluster->shard_sql(0, 'INSERT INTO gate VALUES (true)');
+is($reader->finish($patience)->sqlstate, '00000', 'and goes on when it does');
+$reader->safe('ROLLBACK');
+is($one->finish($patience)->sqlstate, '00000', 'and so does the other one');
+$one->safe('ROLLBACK');
+
+# Unless all of them are part of it.
+($one) = begin(1);
+$one->safe("TRUNCATE held_$_") foreach 0, 1;
+$reader->safe('BEGIN');
+$reader->safe(touch(2, 5));
+$one->send(touch(2, 5));
+wait_for_lock(2);
+is($reader->query($both, $patience)->sqlstate,
+	'40P01', 'one that can get nothing from anywhere is');
+is($one->finish($patience)->sqlstate, '00000', 'whose counterpart goes on');
+$_->safe('ROLLBACK') foreach $one, $reader;
 $reader->close;
 
 # A deadlock on one shard is left to that shard: one error, not two.

@@ -36,6 +36,8 @@ typedef struct Case
 	const char *immune;			/* letters of sessions, or NULL */
 	const char *alone;			/* digits of nodes whose statement runs
 								 * outside a transaction block, or NULL */
+	const char *any;			/* letters of sessions to which any of their
+								 * nodes will do, or NULL */
 } Case;
 
 static const Case cases[] = {
@@ -81,6 +83,27 @@ static const Case cases[] = {
 	"1"},
 	{"alone itself, and waits for others", "AabB", {{0, 2}, {3, 1}}, 2, NULL,
 	0, 2, 'B', NULL, "03"},
+	{"any will do, and one does not wait", "AAabB", {{1, 3}, {4, 2}}, 2, NULL,
+	0, 0, 0, NULL, NULL, "A"},
+	{"any will do, and there is one only", "AabB", {{0, 2}, {3, 1}}, 2, NULL,
+	0, 2, 'B', NULL, NULL, "A"},
+	{"any will do, and one waits for who goes on", "AAabBc", {{0, 5}, {1, 3},
+	{4, 2}}, 3, NULL, 0, 0, 0, NULL, NULL, "A"},
+	{"any will do, and all lead back", "AAabbB", {{0, 3}, {1, 4}, {5, 2}}, 3,
+	NULL, 0, 2, 'B', NULL, NULL, "A"},
+	{"the same through two", "AAabBcC", {{0, 3}, {1, 5}, {4, 2}, {6, 2}}, 4,
+	NULL, 0, 2, 'B', NULL, NULL, "A"},
+	{"one of the two has been ended", "AAabBcC", {{0, 3}, {1, 5}, {4, 2},
+	{6, 2}}, 4, NULL, 3, 0, 0, NULL, NULL, "A"},
+	{"any will do to both, and all lead back", "AAaabbBB", {{0, 4}, {1, 5},
+	{6, 2}, {7, 3}}, 4, NULL, 0, 2, 'B', NULL, NULL, "AB"},
+	{"any will do to both, and one goes on", "AAaabbBBB", {{0, 4}, {1, 5},
+	{6, 2}, {7, 3}}, 4, NULL, 0, 0, 0, NULL, NULL, "AB"},
+	{"any will do, and one leads back through a third", "AAaabbBBBcC", {{0, 4},
+	{1, 5}, {6, 2}, {7, 3}, {8, 9}, {10, 3}}, 6, NULL, 0, 2, 'B', NULL, NULL,
+	"B"},
+	{"a cycle beside it is one still", "AAabBcCdD", {{0, 3}, {4, 2}, {6, 7},
+	{8, 5}}, 4, NULL, 0, 2, 'D', NULL, NULL, "A"},
 	{"beside a cycle, not in it", "AabBc", {{0, 2}, {3, 1}, {4, 1}}, 3, NULL,
 	0, 2, 'B'},
 };
@@ -119,7 +142,9 @@ make_nodes(const Case *test, DeadlockNode *nodes, DeadlockSession *sessions)
 			sessions[number].first_node = node;
 			sessions[number].started_at = test->starts ?
 				test->starts[number] : number;
-			sessions[number].is_ended = test->is_ended == number + 1;
+			sessions[number].goes_on = test->is_ended == number + 1;
+			sessions[number].needs_any = test->any &&
+				strchr(test->any, 'A' + number);
 			sessions[number].is_immune = test->immune &&
 				strchr(test->immune, 'A' + number);
 			nsessions++;
@@ -158,7 +183,7 @@ run(const Case *test)
 {
 	DeadlockNode nodes[MAX_NODES] = {{0}};
 	DeadlockSession sessions[MAX_NODES] = {{0}};
-	int			workspace[DEADLOCK_WORKSPACE(MAX_NODES)];
+	int			workspace[DEADLOCK_WORKSPACE(MAX_NODES, MAX_NODES)];
 	int			cycle[MAX_NODES];
 	DeadlockGraph graph = {0};
 	int			nedges;

@@ -345,9 +345,9 @@ extern bool remote_watch_is_wanted(void);
 extern TimestampTz remote_watch_due(TimestampTz since);
 
 /*
- * Tells that the wait is for these connections; only where somebody wants to
- * know.  May raise.
+ * Tells that the wait is for these connections, all or any of them; only where
+ * somebody wants to know.  May raise.
  */
-extern void remote_watch_tell(RemoteConn **conns, int nconns);
+extern void remote_watch_tell(RemoteConn **conns, int nconns, bool needs_any);
 
 #endif							/* SHARD_FDW_REMOTE_REMOTE_INTERNAL_H */

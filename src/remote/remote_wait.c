@@ -300,7 +300,7 @@ watch_sleep(RemoteConn **conns, int nconns, TimestampTz now, WaitMode *mode)
 		mode->long_at = remote_watch_due(now);
 	if (now < mode->long_at)
 		return TimestampDifferenceMilliseconds(now, mode->long_at);
-	remote_watch_tell(conns, nconns);
+	remote_watch_tell(conns, nconns, false);
 	return MAX_SLEEP_MS;
 }
 

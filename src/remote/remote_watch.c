@@ -72,10 +72,10 @@ remote_watch_due(TimestampTz since)
 }
 
 void
-remote_watch_tell(RemoteConn **conns, int nconns)
+remote_watch_tell(RemoteConn **conns, int nconns, bool needs_any)
 {
 	state.is_told = true;
-	state.watch->waits(conns, nconns);
+	state.watch->waits(conns, nconns, needs_any);
 }
 
 void
@@ -132,6 +132,10 @@ start_timer(TimestampTz at)
 		enable_timeout_at(state.timer, at);
 }
 
+/*
+ * An Append goes on with a row of any child, which may be all that a LIMIT
+ * above it needs.
+ */
 void
 remote_request_note_outside_wait(RemoteRequest *request)
 {
@@ -150,7 +154,7 @@ remote_request_note_outside_wait(RemoteRequest *request)
 	else
 	{
 		start_timer(TimestampTzPlusMilliseconds(now, OUTSIDE_INTERVAL_MS));
-		remote_watch_tell(state.outside, state.noutside);
+		remote_watch_tell(state.outside, state.noutside, true);
 	}
 }
 

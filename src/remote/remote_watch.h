@@ -26,9 +26,10 @@ typedef struct RemoteWatch
 {
 	/*
 	 * The process waits for all of these connections, some of which may be on
-	 * their way up.  May raise, which ends the wait as an interrupt does.
+	 * their way up; or, if needs_any, for an answer on any one of them.  May
+	 * raise, which ends the wait as an interrupt does.
 	 */
-	void		(*waits) (RemoteConn **conns, int nconns);
+	void		(*waits) (RemoteConn **conns, int nconns, bool needs_any);
 
 	/* The wait that was told is over. */
 	void		(*waits_no_more_noerror) (void);

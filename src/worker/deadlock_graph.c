@@ -7,6 +7,12 @@
  * node that a session of the coordinator waits for to the other nodes of that
  * session.
  *
+ * Sessions to which any node will do are first all taken to be stuck.  One that
+ * is not led back to from each of its nodes may go on, and then counts no more,
+ * which may let others go on.  Those that remain are stuck indeed: whichever of
+ * them went on first would need one of its nodes, and so all along the way back
+ * to itself to have gone on before it.
+ *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
  *-------------------------------------------------------------------------
@@ -28,6 +34,7 @@ typedef struct Search
 								 * NONE: the start */
 	int		   *queue;			/* of nodes */
 	int			nqueued;
+	int		   *goes_on;		/* by session: it is not stuck */
 } Search;
 
 /*
@@ -96,7 +103,7 @@ look_at(Search *search, int node)
 		return;
 	}
 	session = &graph->sessions[graph->nodes[node].session];
-	if (session->is_ended)
+	if (search->goes_on[graph->nodes[node].session])
 		return;
 	if (!graph->nodes[node].is_kept)
 	{
@@ -149,6 +156,52 @@ read_cycle(const Search *search, int *cycle)
 	return nedges;
 }
 
+/*
+ * Is there a way back to the session from each node that it waits for?
+ */
+static bool
+is_led_back_to(Search *search, const DeadlockSession *session)
+{
+	int			position;
+
+	for (position = 0; position < session->nnodes; position++)
+	{
+		int			node = session->first_node + position;
+
+		if (!search->graph->nodes[node].is_waited)
+			continue;
+		search_from(search, node);
+		if (search->found == NONE)
+			return false;
+	}
+	return true;
+}
+
+static void
+find_those_that_go_on(Search *search)
+{
+	const DeadlockGraph *graph = search->graph;
+	bool		is_changed = true;
+	int			number;
+
+	for (number = 0; number < graph->nsessions; number++)
+		search->goes_on[number] = graph->sessions[number].goes_on;
+	while (is_changed)
+	{
+		is_changed = false;
+		for (number = 0; number < graph->nsessions; number++)
+		{
+			const DeadlockSession *session = &graph->sessions[number];
+
+			if (search->goes_on[number] || !session->needs_any ||
+				is_led_back_to(search, session))
+				continue;
+			search->goes_on[number] = true;
+			is_changed = true;
+		}
+	}
+}
+
 int
 deadlock_graph_find(const DeadlockGraph *graph, int *workspace, int *cycle)
 {
@@ -158,12 +211,14 @@ deadlock_graph_find(const DeadlockGraph *graph, int *workspace, int *cycle)
 	search.reached_by = workspace;
 	search.reached_from = workspace + graph->nnodes;
 	search.queue = workspace + 2 * graph->nnodes;
+	search.goes_on = workspace + 3 * graph->nnodes;
+	find_those_that_go_on(&search);
 	for (node = 0; node < graph->nnodes; node++)
 	{
 		int			session = graph->nodes[node].session;
 
 		if (session == DEADLOCK_NO_SESSION || !graph->nodes[node].is_waited ||
-			graph->sessions[session].is_ended)
+			search.goes_on[session])
 			continue;
 		search_from(&search, node);
 		if (search.found != NONE)

@@ -7,12 +7,13 @@
  * Nodes are sessions on shards.  Those that work for one session of the
  * coordinator belong together: what any of them holds is let go only when the
  * coordinator's session goes on, unless its statement runs outside a
- * transaction block; and that needs all nodes which the session waits for.
- * Edges are waits for locks, on one shard each.
+ * transaction block; and that needs all nodes which the session waits for, or
+ * any one of them.  Edges are waits for locks, on one shard each.
  *
  * A deadlock of ours is a cycle that comes into a session of the coordinator
  * by one of its nodes and leaves it by another.  Others are on one shard,
- * whose own detector ends them.
+ * whose own detector ends them.  A session to which any node will do can only
+ * be part of one when it has such a cycle for each of them.
  *
  * Pure: includes c.h at most, allocates nothing, raises nothing.
  *
@@ -46,7 +47,9 @@ typedef struct DeadlockSession
 	int			nnodes;
 	int64		started_at;		/* its transaction */
 	bool		is_immune;		/* cannot get the error */
-	bool		is_ended;		/* it will get an error: waits no more */
+	bool		needs_any;		/* any node that it waits for will do */
+	bool		goes_on;		/* it does not really wait, or will get an
+								 * error */
 } DeadlockSession;
 
 typedef struct DeadlockGraph
@@ -60,7 +63,7 @@ typedef struct DeadlockGraph
 } DeadlockGraph;
 
 /* Elements of the workspace of deadlock_graph_find(). */
-#define DEADLOCK_WORKSPACE(nnodes) (3 * (nnodes))
+#define DEADLOCK_WORKSPACE(nnodes, nsessions) (3 * (nnodes) + (nsessions))
 
 /*
  * Finds a deadlock.  Returns the number of its edges, 0 if there is none, and

@@ -73,6 +73,10 @@ get_node(Search *search, int cluster, int pid, bool is_ours, bool *found)
 	return entry->node;
 }
 
+/*
+ * Connections to a shard that does not answer are left out; where any
+ * connection will do, the answer may come from there.
+ */
 static void
 add_session(Search *search, const DeadlockWait *wait, const DeadlockSight *sight)
 {
@@ -86,6 +90,7 @@ add_session(Search *search, const DeadlockWait *wait, const DeadlockSight *sight
 	session->first_node = search->graph.nnodes;
 	session->started_at = wait->xact_start;
 	session->is_immune = wait->token == 0;
+	session->needs_any = wait->needs_any;
 	node = get_node(search, DEADLOCK_HERE, wait->pid, true, &found);
 	search->nodes[node].session = number;
 	search->nodes[node].is_waited = wait->token == 0;
@@ -96,11 +101,15 @@ add_session(Search *search, const DeadlockWait *wait, const DeadlockSight *sight
 		const DeadlockConn *conn = &wait->conns[position];
 		int			cluster;
 
-		if (!deadlock_sight_find(sight, conn->serverid, &cluster))
-			continue;
-		node = get_node(search, cluster, conn->pid, true, &found);
+		if (deadlock_sight_find(sight, conn->serverid, &cluster))
+			node = get_node(search, cluster, conn->pid, true, &found);
+		else
+			found = true;
 		if (found)
+		{
+			session->goes_on |= wait->needs_any && conn->is_waited;
 			continue;
+		}
 		search->nodes[node].session = number;
 		search->nodes[node].is_waited = conn->is_waited;
 		search->nodes[node].is_kept = conn->is_kept;
@@ -163,7 +172,8 @@ create_search(List *waits, const DeadlockSight *sight)
 	search->nodes = palloc0(sizeof(DeadlockNode) * (max_nodes + 1));
 	search->seen = palloc0(sizeof(SeenEdge) * (max_edges + 1));
 	search->edges = palloc0(sizeof(DeadlockEdge) * (max_edges + 1));
-	search->workspace = palloc(sizeof(int) * (DEADLOCK_WORKSPACE(max_nodes) + 1));
+	search->workspace = palloc(sizeof(int) *
+							   (DEADLOCK_WORKSPACE(max_nodes, list_length(waits)) + 1));
 	search->cycle = palloc(sizeof(int) * (max_nodes + 1));
 	search->graph.sessions = search->sessions;
 	search->graph.nodes = search->nodes;
@@ -308,7 +318,7 @@ deadlock_search_end_all(List *waits, const DeadlockSight *sight)
 		make_verdict(search, nedges, &verdict);
 		if (deadlock_shared_condemn(search->waits[victim]->token, &verdict))
 			ndeadlocks++;
-		search->sessions[victim].is_ended = true;
+		search->sessions[victim].goes_on = true;
 	}
 	return ndeadlocks;
 }

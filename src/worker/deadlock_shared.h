@@ -50,6 +50,7 @@ typedef struct DeadlockWait
 	Oid			database;
 	int			pid;
 	TimestampTz xact_start;
+	bool		needs_any;		/* any connection that it waits for will do */
 	int			nconns;
 	DeadlockConn conns[DEADLOCK_MAX_CONNS];
 } DeadlockWait;

@@ -70,7 +70,8 @@ add_conns(DeadlockWait *wait, List *begun, RemoteConn **conns, int nconns,
 static bool
 is_as_entered(const DeadlockWait *wait)
 {
-	return is_entered && wait->nconns == entered.nconns &&
+	return is_entered && wait->needs_any == entered.needs_any &&
+		wait->nconns == entered.nconns &&
 		memcmp(wait->conns, entered.conns,
 			   sizeof(DeadlockConn) * wait->nconns) == 0;
 }
@@ -122,7 +123,7 @@ leave_noerror(void)
 }
 
 static void
-wait_is_long(RemoteConn **conns, int nconns)
+wait_is_long(RemoteConn **conns, int nconns, bool needs_any)
 {
 	DeadlockWait wait;
 	List	   *begun;
@@ -133,8 +134,11 @@ wait_is_long(RemoteConn **conns, int nconns)
 	begun = coordinator_begun_branches();
 	memset(&wait, 0, sizeof(wait));
 	wait.xact_start = GetCurrentTransactionStartTimestamp();
+	wait.needs_any = needs_any && nconns > 1;
 	add_conns(&wait, begun, conns, nconns, true);
-	if (wait.nconns == 0)
+
+	/* one of which nothing is known may be the one that answers */
+	if (wait.nconns < (wait.needs_any ? nconns : 1))
 	{
 		leave_noerror();
 		list_free(begun);
