@@ -523,6 +523,65 @@ is( cross(
 	'40P01 00000',
 	'a detector that is terminated is started again');
 
+# One mapping that does not work any more hides no shard.
+sub detector_ended
+{
+	return $cluster->wait_until(
+		sub {
+			$cluster->sql('SELECT count(*) FROM pg_stat_activity'
+				  . " WHERE backend_type LIKE '%deadlock%'") == 0;
+		},
+		$patience);
+}
+
+detector_ended() or die 'the detector is still there';
+($one, $two) = ($cluster->session(user => 'app'), $cluster->session);
+$_->safe('BEGIN') foreach $one, $two;
+$one->safe(touch(0, 9));
+$one->safe('SELECT * FROM accounts WHERE id = ' . $cluster->id(1, 9));
+$two->safe(touch(1, 9));
+$cluster->sql("ALTER USER MAPPING FOR app SERVER shard_1 OPTIONS (SET user 'nobody')");
+$one->send(touch(1, 9));
+$cluster->wait_until(
+	sub {
+		slurp_file($cluster->coordinator->logfile) =~
+		  /look for deadlocks on server "shard_1": .*"nobody"/;
+	},
+	$patience) or die 'the detector has not tried';
+$two->send(touch(0, 9));
+is( join(' ', map { $_->finish($patience)->sqlstate } $two, $one),
+	'40P01 00000',
+	'a mapping that does not work any more hides nothing from the others');
+$_->safe('ROLLBACK') foreach $one, $two;
+$_->close foreach $one, $two;
+$cluster->sql("ALTER USER MAPPING FOR app SERVER shard_1 OPTIONS (SET user 'app')");
+
+# A server that leads to another shard than before.
+detector_ended() or die 'the detector is still there';
+my @before = begin(2);
+$_->safe('SELECT * FROM twin LIMIT 1') foreach @before;
+$before[0]->safe('UPDATE twin SET balance = balance WHERE id = '
+	  . $cluster->id(0, 9));
+$before[1]->send('UPDATE twin SET balance = balance WHERE id = '
+	  . $cluster->id(0, 9));
+wait_for_lock(0);
+wait_for_looks(0);
+$cluster->sql('ALTER SERVER shard_twin OPTIONS (SET host '
+	  . "'@{[$cluster->shard(1)->host]}', SET port '@{[$cluster->shard(1)->port]}')");
+($one, $two) = begin(2);
+$one->safe(touch(2, 9));
+$two->safe(touch(1, 9, 'twin'));
+$one->send(touch(1, 9, 'twin'));
+wait_for_lock(1);
+$two->send(touch(2, 9));
+is( join(' ', map { $_->finish($patience)->sqlstate } $two, $one),
+	'40P01 00000',
+	'a server is asked where it leads to now');
+$_->safe('ROLLBACK') foreach $one, $two, $before[0];
+$before[1]->finish($patience);
+$before[1]->safe('ROLLBACK');
+$_->close foreach @before;
+
 # A shard to which nobody can connect, while sessions wait there.
 my ($postmaster) =
   slurp_file($cluster->shard(2)->data_dir . '/postmaster.pid') =~ /^(\d+)/;
@@ -561,13 +620,7 @@ $_->close foreach @waiting;
 # ---- the end ----
 
 $_->close foreach $one, $two, $keeper, @three;
-ok( $cluster->wait_until(
-		sub {
-			$cluster->sql('SELECT count(*) FROM pg_stat_activity'
-				  . " WHERE backend_type LIKE '%deadlock%'") == 0;
-		},
-		$patience),
-	'the detector ends');
+ok(detector_ended(), 'the detector ends');
 $cluster->settled_ok(30, 'nothing is left');
 $cluster->logs_clean_ok;
 $cluster->stop;

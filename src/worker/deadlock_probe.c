@@ -23,7 +23,9 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
@@ -58,10 +60,11 @@ typedef struct Probe
 	char		name[NAMEDATALEN];	/* of the server */
 	bool		has_answered;	/* the connection was good once */
 	bool		is_reported;	/* that it fails */
+	int			nfailures;		/* each moves on to the next user's mapping */
 
 	/* for the question under way */
 	bool		is_wanted;
-	Oid			userid;			/* whose mapping to use for a new connection */
+	List	   *userids;		/* whose mappings lead there */
 	StringInfoData pids;		/* to ask about, separated by commas */
 	RemoteRequest *identity;	/* NULL: not asked */
 	RemoteRequest *lock_waits;
@@ -72,6 +75,8 @@ static struct
 	List	   *probes;			/* of Probe, in TopMemoryContext */
 	List	   *clusters;		/* of what shards call themselves, there too */
 	char	   *own_lock_sql;	/* incarnation_is_own_lock_sql(), there too */
+	bool		is_watching;	/* servers and mappings for changes */
+	bool		has_changed;	/* one of them */
 }			state;
 
 /* ---- giving up ---- */
@@ -87,16 +92,22 @@ drop_conn(Probe *probe)
 	probe->lock_waits = NULL;
 }
 
+/*
+ * Where it was told why it fails the next look tries another mapping at once;
+ * to wait again for one that says nothing would keep the others waiting.
+ */
 static void
-give_up(Probe *probe, const char *reason)
+give_up(Probe *probe, const char *reason, bool is_silent)
 {
+	probe->nfailures++;
 	if (!probe->is_reported)
 		ereport(LOG,
 				(errmsg("could not look for deadlocks on server \"%s\": %s",
 						probe->name, reason)));
 	probe->is_reported = true;
-	probe->not_before = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-													PAUSE_MS);
+	if (is_silent || probe->nfailures % list_length(probe->userids) == 0)
+		probe->not_before = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+														PAUSE_MS);
 	drop_conn(probe);
 }
 
@@ -130,9 +141,10 @@ want_conn(const DeadlockConn *conn)
 	if (!probe->is_wanted)
 	{
 		probe->is_wanted = true;
-		probe->userid = conn->userid;
+		probe->userids = NIL;
 		initStringInfo(&probe->pids);
 	}
+	probe->userids = list_append_unique_oid(probe->userids, conn->userid);
 	if (conn->is_waited)
 		appendStringInfo(&probe->pids, "%s%d",
 						 probe->pids.len > 0 ? "," : "", conn->pid);
@@ -169,6 +181,46 @@ want_servers(List *waits)
 /* ---- asking ---- */
 
 static void
+note_change(Datum arg, CompatSysCacheId cacheid, uint32 hashvalue)
+{
+	state.has_changed = true;
+}
+
+/*
+ * Lets go of all connections when a server or a mapping has changed: it may
+ * lead to another place now.  That is rare, so it need not be looked which.
+ */
+static void
+drop_outdated(void)
+{
+	ListCell   *cell;
+
+	if (!state.is_watching)
+	{
+		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, note_change, (Datum) 0);
+		CacheRegisterSyscacheCallback(USERMAPPINGOID, note_change, (Datum) 0);
+		state.is_watching = true;
+	}
+	if (!state.has_changed)
+		return;
+	state.has_changed = false;
+	foreach(cell, state.probes)
+	{
+		Probe	   *probe = lfirst(cell);
+
+		drop_conn(probe);
+		probe->not_before = 0;
+	}
+}
+
+static Oid
+choose_user(const Probe *probe)
+{
+	return list_nth_oid(probe->userids,
+						probe->nfailures % list_length(probe->userids));
+}
+
+static void
 connect_probe(Probe *probe)
 {
 	ForeignServer *server = GetForeignServerExtended(probe->serverid,
@@ -178,9 +230,9 @@ connect_probe(Probe *probe)
 	if (server == NULL)
 		return;					/* dropped since the wait began */
 	snprintf(probe->name, NAMEDATALEN, "%s", server->servername);
-	probe->conn = recovery_conn_open(probe->userid, probe->serverid, &error);
+	probe->conn = recovery_conn_open(choose_user(probe), probe->serverid, &error);
 	if (probe->conn == NULL)
-		give_up(probe, error);
+		give_up(probe, error, false);
 }
 
 /*
@@ -199,6 +251,7 @@ connect_probes(void)
 	if (state.own_lock_sql == NULL)
 		state.own_lock_sql = MemoryContextStrdup(TopMemoryContext,
 												 incarnation_is_own_lock_sql());
+	drop_outdated();
 	foreach(cell, state.probes)
 	{
 		Probe	   *probe = lfirst(cell);
@@ -377,9 +430,10 @@ finish(Probe *probe, DeadlockSight *sight)
 		/* lost since the last question: the next one finds out why */
 		if (request_state == REMOTE_REQUEST_LOST && probe->has_answered)
 			drop_conn(probe);
+		else if (remote_request_is_final(requests[which]))
+			give_up(probe, recovery_conn_error(requests[which]), false);
 		else
-			give_up(probe, remote_request_is_final(requests[which]) ?
-					recovery_conn_error(requests[which]) : "no answer in time");
+			give_up(probe, "no answer in time", true);
 		return;
 	}
 	read_answer(probe, sight);
