@@ -18,6 +18,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "parser/parse_relation.h"
 #include "parser/parser.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -184,6 +185,55 @@ compat_ec_members(EquivalenceClass *ec, Relids child_relids)
 	((function_)->ignore_nulls != NO_NULLTREATMENT)
 #else
 #define compat_window_ignores_nulls(function_) false
+#endif
+
+/* 16 has permissions apart from range table entries; 18 has virtual columns. */
+#if PG_VERSION_NUM >= 160000
+#define compat_has_other_user(query_, rte_) \
+	((rte_)->perminfoindex != 0 && \
+	 OidIsValid(getRTEPermissionInfo((query_)->rteperminfos, \
+									 (RangeTblEntry *) (rte_))->checkAsUser))
+
+/* The planner wants an entry for each table, the executor none that is empty. */
+#define compat_drop_permissions(query_, rte_) \
+	((rte_)->perminfoindex = 0, \
+	 (void) addRTEPermissionInfo(&(query_)->rteperminfos, (rte_)))
+
+static inline void
+compat_remove_empty_permissions(PlannedStmt *stmt)
+{
+	List	   *kept = NIL;
+	ListCell   *cell;
+
+	foreach(cell, stmt->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+		RTEPermissionInfo *info;
+
+		if (rte->perminfoindex == 0)
+			continue;
+		info = getRTEPermissionInfo(stmt->permInfos, rte);
+		rte->perminfoindex = 0;
+		if (info->requiredPerms == 0)
+			continue;
+		kept = lappend(kept, info);
+		rte->perminfoindex = list_length(kept);
+	}
+	stmt->permInfos = kept;
+}
+#else
+#define compat_has_other_user(query_, rte_) OidIsValid((rte_)->checkAsUser)
+#define compat_remove_empty_permissions(stmt_) ((void) 0)
+#define compat_drop_permissions(query_, rte_) \
+	((rte_)->requiredPerms = 0, (rte_)->selectedCols = NULL, \
+	 (rte_)->extraUpdatedCols = NULL)
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define compat_has_virtual_columns(tupdesc_) \
+	((tupdesc_)->constr && (tupdesc_)->constr->has_generated_virtual)
+#else
+#define compat_has_virtual_columns(tupdesc_) false
 #endif
 
 #endif							/* SHARD_FDW_BASE_COMPAT_PLANNER_H */

@@ -9,6 +9,8 @@
  * planned.  The variables are set and restored directly: the user's settings
  * do not change, not even when planning fails.
  *
+ * A query by key becomes one of its partition, see plan_route.h.
+ *
  * SELECT DISTINCT becomes GROUP BY, which means the same, and which core can
  * do partly in each partition.
  *
@@ -40,6 +42,7 @@
 #include "fdw/fdw_handler.h"
 #include "fdw/plan_conflict.h"
 #include "fdw/plan_hook.h"
+#include "fdw/plan_route.h"
 #include "fdw/plan_returning.h"
 #include "fdw/remote_window.h"
 #include "fdw/table_cache.h"
@@ -137,7 +140,9 @@ turn_distinct_into_groups(Query *query)
 
 typedef struct Search
 {
+	ParamListInfo params;		/* those that have values */
 	bool		is_found;
+	bool		is_routed;		/* a query has become one of a partition */
 } Search;
 
 /*
@@ -154,10 +159,12 @@ prepare_queries(Node *node, void *arg)
 	if (IsA(node, Query))
 	{
 		Query	   *query = (Query *) node;
-		Search		inner = {false};
+		Search		inner = {search->params};
 		ListCell   *cell;
 
 		query_tree_walker(query, prepare_queries, &inner, 0);
+		search->is_routed |= inner.is_routed |
+			plan_route(query, search->params);
 		foreach(cell, query->rtable)
 		{
 			if (inner.is_found)
@@ -244,7 +251,7 @@ name_windows(List *scans)
 static PlannedStmt *
 plan_query(COMPAT_PLANNER_ARGS)
 {
-	Search		search = {false};
+	Search		search = {bound_params};
 	bool		is_conflict_hidden = plan_conflict_hide(parse);
 	PlanRun		run = {NIL};
 	PlanRun    *outer_run = current_run;
@@ -261,6 +268,8 @@ plan_query(COMPAT_PLANNER_ARGS)
 		plan_conflict_restore(result);
 	if (result->hasReturning || result->hasModifyingCTE)
 		plan_returning_add(result);
+	if (search.is_routed)
+		plan_route_finish(result);
 	name_windows(run.window_scans);
 	current_run = outer_run;
 	return result;

@@ -23,6 +23,7 @@
 #include "utils/syscache.h"
 
 #include "fdw/plan_key.h"
+#include "fdw/plan_route.h"
 #include "fdw/plan_single.h"
 
 /* of the values, how many are to be distinct; ANALYZE only sees a sample */
@@ -68,7 +69,8 @@ is_unique(PlannerInfo *root, const Var *var)
 	Oid			relid;
 	AttrNumber	own = plan_single_attno(root, rtindex, attnum, &relid);
 
-	if (is_unique_by_stats(relid, own, false))
+	if (is_unique_by_stats(relid, own, false) ||
+		is_unique_by_stats(plan_route_origin(root, rtindex), attnum, true))
 		return true;
 	while (!is_unique_by_stats(planner_rt_fetch(rtindex, root)->relid, attnum,
 							   true))
