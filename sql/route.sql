@@ -56,7 +56,7 @@ CREATE FUNCTION route_compare(queries text[]) RETURNS TABLE (query text, is_rout
 $$;
 SELECT * FROM route_compare(ARRAY['SELECT * FROM h WHERE k = 7', 'SELECT * FROM h WHERE k = int2 ''8''', 'SELECT v, n FROM h WHERE n < 2 AND 9 = k AND v > ''a''', 'SELECT * FROM h WHERE k = 10000000000',
   'SELECT * FROM h WHERE k = 7.0', 'SELECT * FROM h WHERE k = NULL', 'SELECT * FROM h WHERE k = 7 OR k = 8', 'SELECT * FROM h WHERE NOT k = 7',
-  'SELECT * FROM h WHERE k IN (7)', 'SELECT * FROM h WHERE k + 0 = 7', 'SELECT h FROM h WHERE k = 7', 'SELECT h.*::text, n FROM h WHERE k = 7', 'SELECT k, tableoid::regclass::text ~ ''h_'' FROM h WHERE k = 7',
+  'SELECT * FROM h WHERE k IN (7)', 'SELECT * FROM h WHERE k + 0 = 7', 'SELECT h FROM h WHERE k = 7', 'SELECT h.*::text, n FROM h WHERE k = 7', 'SELECT k FROM h WHERE k = 7 AND h IS NOT NULL', 'SELECT k FROM h WHERE k = 7 AND EXISTS (SELECT WHERE h.*::text ~ ''v'')', 'SELECT max(h) FROM h WHERE k = 7', 'SELECT k, tableoid::regclass::text ~ ''h_'' FROM h WHERE k = 7',
   'SELECT count(*), sum(n) FROM h WHERE k = 7', 'SELECT v, count(*) FROM h WHERE k = 7 GROUP BY v', 'SELECT DISTINCT v FROM h WHERE k = 7', 'SELECT n, rank() OVER (ORDER BY v) FROM h WHERE k = 7',
   'SELECT * FROM h WHERE k = 7 ORDER BY v LIMIT 1', 'SELECT * FROM h WHERE k = 7 FOR UPDATE', 'SELECT * FROM ONLY h WHERE k = 7', 'SELECT * FROM h TABLESAMPLE SYSTEM (100) WHERE k = 7',
   'SELECT * FROM h WHERE k = 7 AND n = (SELECT max(n) FROM h WHERE k = 7)', 'SELECT (SELECT a.v || b.v FROM h b WHERE b.k = 8) FROM h a WHERE a.k = 7', 'SELECT a.v, b.v FROM (SELECT * FROM h WHERE k = 7) a, (SELECT * FROM h WHERE k = 8) b',

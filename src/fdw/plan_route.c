@@ -235,7 +235,10 @@ are_columns_alike(TupleDesc table, TupleDesc partition)
 
 /* ---- the query ---- */
 
-/* Walker: is the row of the table wanted as a whole, which has its type? */
+/*
+ * Walker, to be begun with the query and level -1: is the row of the table
+ * wanted as a whole, which has the type of that table?
+ */
 static bool
 has_whole_row(Node *node, void *arg)
 {
@@ -290,7 +293,7 @@ set_table(Query *query, Oid relid)
 bool
 plan_route(Query *query, ParamListInfo params)
 {
-	int			level = 0;
+	int			level = -1;
 	bool		is_routed = false;
 	Relation	rel;
 	Oid			relid;
@@ -299,7 +302,7 @@ plan_route(Query *query, ParamListInfo params)
 		return false;
 	rel = table_open(linitial_node(RangeTblEntry, query->rtable)->relid, NoLock);
 	relid = find_partition(query, rel, params);
-	if (OidIsValid(relid) && !has_whole_row((Node *) query->targetList, &level))
+	if (OidIsValid(relid) && !has_whole_row((Node *) query, &level))
 	{
 		Relation	partition = table_open(relid, AccessShareLock);
 
