@@ -454,6 +454,19 @@ remote_conn_is_in_block(const RemoteConn *conn)
 	return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
 }
 
+bool
+remote_conn_is_among(const RemoteConn *conn, RemoteConn **conns, int nconns)
+{
+	int			position;
+
+	for (position = 0; position < nconns; position++)
+	{
+		if (conns[position] == conn)
+			return true;
+	}
+	return false;
+}
+
 const RemoteConnStats *
 remote_conn_stats(const RemoteConn *conn)
 {

@@ -91,6 +91,8 @@ extern RemotePooling remote_conn_pooling(const RemoteConn *conn);
 /* The session's process on the shard; 0 if there is none or it is not known. */
 extern int	remote_conn_backend_pid(const RemoteConn *conn);
 
+extern bool remote_conn_is_among(const RemoteConn *conn, RemoteConn **conns,
+								 int nconns);
 extern const RemoteConnStats *remote_conn_stats(const RemoteConn *conn);
 
 /*

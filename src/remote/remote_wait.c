@@ -344,19 +344,6 @@ sleep_on_these(RemoteConn **conns, int nconns, WaitMode *mode)
 		proc_exit(1);
 }
 
-static bool
-is_among(RemoteConn *conn, RemoteConn **conns, int nconns)
-{
-	int			position;
-
-	for (position = 0; position < nconns; position++)
-	{
-		if (conns[position] == conn)
-			return true;
-	}
-	return false;
-}
-
 /*
  * The same, and looks after all connections that are being opened: they are
  * to come up at the same time, whichever of them is waited for.
@@ -383,7 +370,7 @@ sleep_on(RemoteConn **conns, int nconns, WaitMode *mode)
 	{
 		RemoteConn *conn = dlist_container(RemoteConn, connecting_node, iter.cur);
 
-		if (!is_among(conn, conns, nconns))
+		if (!remote_conn_is_among(conn, conns, nconns))
 			all[nall++] = conn;
 	}
 	sleep_on_these(all, nall, mode);

@@ -38,6 +38,7 @@
 #include "worker/deadlock_probe.h"
 #include "worker/deadlock_search.h"
 #include "worker/deadlock_shared.h"
+#include "worker/worker_process.h"
 
 #define LIBRARY_NAME "shard_fdw"
 #define PROCESS_NAME "shard_fdw deadlock detector"
@@ -126,17 +127,6 @@ main_wait_event(void)
 	return event;
 }
 
-static void
-take_interrupts(void)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (ConfigReloadPending)
-	{
-		ConfigReloadPending = false;
-		ProcessConfigFile(PGC_SIGHUP);
-	}
-}
-
 /*
  * Sleeps, unless there was a request while nobody listened: waiting for shards
  * may have taken its signal.
@@ -165,7 +155,7 @@ shard_fdw_deadlock_detector_main(Datum arg)
 	{
 		List	   *waits;
 
-		take_interrupts();
+		worker_take_interrupts();
 		MemoryContextReset(context);
 		MemoryContextSwitchTo(context);
 		(void) deadlock_shared_take_request();

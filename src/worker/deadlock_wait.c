@@ -25,19 +25,6 @@
 static DeadlockWait entered;
 static bool is_entered = false;
 
-static bool
-is_among(const RemoteConn *conn, RemoteConn **conns, int nconns)
-{
-	int			position;
-
-	for (position = 0; position < nconns; position++)
-	{
-		if (conns[position] == conn)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Where the session's process is not known, as behind a pooler, nothing can
  * be said of what it waits for.
@@ -54,7 +41,7 @@ add_conns(DeadlockWait *wait, List *begun, RemoteConn **conns, int nconns,
 		RemoteConn *conn = branch_conn(branch);
 		DeadlockConn *item = &wait->conns[wait->nconns];
 
-		if (is_among(conn, conns, nconns) != is_waited ||
+		if (remote_conn_is_among(conn, conns, nconns) != is_waited ||
 			remote_conn_backend_pid(conn) == 0 ||
 			wait->nconns == DEADLOCK_MAX_CONNS)
 			continue;

@@ -47,6 +47,7 @@
 #include "txn/recovery_presence.h"
 #include "worker/recovery_worker.h"
 #include "worker/worker_launch.h"
+#include "worker/worker_process.h"
 #include "worker/worker_shared.h"
 #include "worker/worker_stats.h"
 
@@ -507,17 +508,6 @@ worker_wait_event(void)
 	return event;
 }
 
-static void
-take_interrupts(void)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (ConfigReloadPending)
-	{
-		ConfigReloadPending = false;
-		ProcessConfigFile(PGC_SIGHUP);
-	}
-}
-
 /*
  * How long there is nothing to do.
  */
@@ -543,7 +533,7 @@ shard_fdw_worker_main(Datum arg)
 		TimestampTz retry;
 		bool		is_early;
 
-		take_interrupts();
+		worker_take_interrupts();
 		MemoryContextReset(state.context);
 		MemoryContextSwitchTo(state.context);
 		if (!is_extension_here())
