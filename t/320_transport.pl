@@ -26,24 +26,7 @@ $cluster->shard_sql(0,
 $cluster->sql('CREATE FOREIGN TABLE big (id int, pad text) SERVER shard_0');
 $cluster->sql('CREATE FOREIGN TABLE small (id int, n int) SERVER shard_0');
 
-# Reads big as a stream and, when it has begun, something else over the same
-# connection; returns how many rows there were and the sum of their keys.
-$cluster->sql(
-	'CREATE FUNCTION read_slowly() RETURNS text LANGUAGE plpgsql AS $$
-	DECLARE
-	  row record;
-	  nrows bigint := 0;
-	  total bigint := 0;
-	BEGIN
-	  FOR row IN SELECT * FROM big LOOP
-	    nrows := nrows + 1;
-	    total := total + row.id;
-	    IF nrows % 5000 = 1 THEN
-	      PERFORM n FROM small WHERE id = 1;
-	    END IF;
-	  END LOOP;
-	  RETURN nrows || q | || total;
-	END $$' =~ s/ q \| / ' ' /r);
+$cluster->create_slow_reader;
 
 # ---- rows on disk ----
 

@@ -260,23 +260,7 @@ $session->safe('CLOSE c');
 $session->safe('COMMIT');
 goes_on('after a cursor that was not read to its end');
 
-$cluster->sql(
-	'CREATE FUNCTION read_slowly(wanted int) RETURNS text LANGUAGE plpgsql AS $$
-	DECLARE
-	  row record;
-	  nrows bigint := 0;
-	  total bigint := 0;
-	BEGIN
-	  FOR row IN SELECT * FROM big LOOP
-	    nrows := nrows + 1;
-	    total := total + row.id;
-	    IF nrows % 5000 = 1 THEN
-	      PERFORM n FROM small WHERE id = 1;
-	    END IF;
-	    EXIT WHEN nrows = wanted;
-	  END LOOP;
-	  RETURN nrows || chr(32) || total;
-	END $$');
+$cluster->create_slow_reader;
 foreach my $work_mem ('64MB', '256kB')
 {
 	$session->safe("SET work_mem = '$work_mem'");
@@ -284,7 +268,7 @@ foreach my $work_mem ('64MB', '256kB')
 	{
 		my $name = "work_mem $work_mem" . ($block ? ', in a block' : '');
 		$session->safe('BEGIN') if $block;
-		is( $session->safe('SELECT read_slowly(-1)'),
+		is( $session->safe('SELECT read_slowly()'),
 			"$nrows " . $nrows * ($nrows + 1) / 2,
 			"$name: rows that had to make way are complete");
 		is($session->safe('SELECT read_slowly(20000)'), '20000 200010000',

@@ -308,6 +308,13 @@ A constraint trigger there that refuses a negative balance at COMMIT.
 
 =item $cluster->drop_deferred_check($shard, $table)
 
+=item $cluster->create_slow_reader
+
+A function C<read_slowly(wanted)> on the coordinator that reads the foreign table
+C<big> as a stream and, while that is under way, asks for C<small> over the same
+connection.  Stops after so many rows, if given; returns how many rows there were
+and the sum of their keys.
+
 =back
 
 =cut
@@ -334,6 +341,30 @@ sub drop_deferred_check
 	my ($self, $shard, $table) = @_;
 	$table //= 'accounts';
 	$self->shard_sql($shard, "DROP TRIGGER refuse_negative ON $table");
+	return;
+}
+
+sub create_slow_reader
+{
+	my ($self) = @_;
+	$self->sql(
+		'CREATE FUNCTION read_slowly(wanted bigint DEFAULT NULL) RETURNS text
+		LANGUAGE plpgsql AS $$
+		DECLARE
+		  row record;
+		  nrows bigint := 0;
+		  total bigint := 0;
+		BEGIN
+		  FOR row IN SELECT * FROM big LOOP
+		    nrows := nrows + 1;
+		    total := total + row.id;
+		    IF nrows % 5000 = 1 THEN
+		      PERFORM n FROM small WHERE id = 1;
+		    END IF;
+		    EXIT WHEN nrows = wanted;
+		  END LOOP;
+		  RETURN nrows || chr(32) || total;
+		END $$');
 	return;
 }
 
