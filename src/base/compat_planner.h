@@ -194,10 +194,22 @@ compat_ec_members(EquivalenceClass *ec, Relids child_relids)
 	 OidIsValid(getRTEPermissionInfo((query_)->rteperminfos, \
 									 (RangeTblEntry *) (rte_))->checkAsUser))
 
-/* The planner wants an entry for each table, the executor none that is empty. */
-#define compat_drop_permissions(query_, rte_) \
-	((rte_)->perminfoindex = 0, \
-	 (void) addRTEPermissionInfo(&(query_)->rteperminfos, (rte_)))
+/*
+ * Makes an entry one of another table, without permissions to be checked; what
+ * is changed stays known.  The planner wants permissions for each table, the
+ * executor none that are empty.
+ */
+static inline void
+compat_set_unchecked_table(Query *query, RangeTblEntry *rte, Oid relid)
+{
+	Bitmapset  *updated = rte->perminfoindex == 0 ? NULL :
+	getRTEPermissionInfo(query->rteperminfos, rte)->updatedCols;
+
+	rte->relid = relid;
+	rte->perminfoindex = 0;
+	addRTEPermissionInfo(&query->rteperminfos, rte)->updatedCols =
+		bms_copy(updated);
+}
 
 static inline void
 compat_remove_empty_permissions(PlannedStmt *stmt)
@@ -224,9 +236,20 @@ compat_remove_empty_permissions(PlannedStmt *stmt)
 #else
 #define compat_has_other_user(query_, rte_) OidIsValid((rte_)->checkAsUser)
 #define compat_remove_empty_permissions(stmt_) ((void) 0)
-#define compat_drop_permissions(query_, rte_) \
-	((rte_)->requiredPerms = 0, (rte_)->selectedCols = NULL, \
-	 (rte_)->extraUpdatedCols = NULL)
+#define compat_set_unchecked_table(query_, rte_, relid_) \
+	((rte_)->relid = (relid_), (rte_)->requiredPerms = 0, \
+	 (rte_)->selectedCols = NULL)
+#endif
+
+/* a list until 18 is gone */
+#if PG_VERSION_NUM >= 190000
+#define compat_add_result_relation(stmt_, rtindex_) \
+	((stmt_)->resultRelationRelids = \
+	 bms_add_member((stmt_)->resultRelationRelids, (rtindex_)))
+#else
+#define compat_add_result_relation(stmt_, rtindex_) \
+	((stmt_)->resultRelations = \
+	 lappend_int((stmt_)->resultRelations, (rtindex_)))
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -9,7 +9,7 @@
  * planned.  The variables are set and restored directly: the user's settings
  * do not change, not even when planning fails.
  *
- * A query by key becomes one of its partition, see plan_route.h.
+ * A statement by key becomes one about its partition, see plan_route.h.
  *
  * SELECT DISTINCT becomes GROUP BY, which means the same, and which core can
  * do partly in each partition.
@@ -164,7 +164,7 @@ prepare_queries(Node *node, void *arg)
 
 		query_tree_walker(query, prepare_queries, &inner, 0);
 		search->is_routed |= inner.is_routed |
-			plan_route(query, search->params);
+			plan_route_lookup(query, search->params);
 		foreach(cell, query->rtable)
 		{
 			if (inner.is_found)
@@ -255,11 +255,15 @@ plan_query(COMPAT_PLANNER_ARGS)
 	bool		is_conflict_hidden = plan_conflict_hide(parse);
 	PlanRun		run = {NIL};
 	PlanRun    *outer_run = current_run;
+	bool		is_change_routed = false;
 	PlannedStmt *result;
 
 	current_run = &run;
 	if (setting_partitionwise)
+	{
+		is_change_routed = plan_route_change(parse, bound_params);
 		prepare_queries((Node *) parse, &search);
+	}
 	if (search.is_found)
 		result = compat_call_planner(plan_with_partitionwise);
 	else
@@ -269,7 +273,9 @@ plan_query(COMPAT_PLANNER_ARGS)
 	if (result->hasReturning || result->hasModifyingCTE)
 		plan_returning_add(result);
 	if (search.is_routed)
-		plan_route_finish(result);
+		plan_route_finish_lookup(result);
+	if (is_change_routed)
+		plan_route_finish_change(result);
 	name_windows(run.window_scans);
 	current_run = outer_run;
 	return result;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_route.c
- *	  A query by key is planned for its partition alone.
+ *	  A statement by key is planned for its partition alone.
  *
  * Core comes to the same plan by way of all that it does for a partitioned
  * table, which for a lookup is a third of the planning.  What is found here is
@@ -10,6 +10,8 @@
  *
  * The partitioned table stays in the range table, without being scanned: its
  * permissions are checked, and a plan is made anew when its partitions change.
+ * The plan of an UPDATE or DELETE names it as the target, so that it is the one
+ * that core makes.
  *
  * Copyright (c) 2026, the shard_fdw authors.  PostgreSQL License.
  *
@@ -24,6 +26,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
@@ -34,6 +37,10 @@
 #include "base/compat_planner.h"
 #include "fdw/plan_hook.h"
 #include "fdw/plan_route.h"
+
+/* Where a change has its tables in the range table. */
+#define TABLE_INDEX 1
+#define PARTITION_INDEX 2
 
 /* ---- the value of the key ---- */
 
@@ -259,13 +266,14 @@ has_whole_row(Node *node, void *arg)
 	return expression_tree_walker(node, has_whole_row, arg);
 }
 
+/* Is there one table and nothing that core has to know about its partitions? */
 static bool
-is_lookup(const Query *query)
+has_one_table(const Query *query)
 {
 	const RangeTblEntry *rte;
 
-	if (query->commandType != CMD_SELECT || list_length(query->rtable) != 1 ||
-		query->rowMarks != NIL || query->jointree->quals == NULL ||
+	if (list_length(query->rtable) != 1 || query->rowMarks != NIL ||
+		query->jointree->quals == NULL ||
 		list_length(query->jointree->fromlist) != 1)
 		return false;
 	rte = linitial_node(RangeTblEntry, query->rtable);
@@ -275,74 +283,167 @@ is_lookup(const Query *query)
 		!compat_has_other_user(query, rte);
 }
 
-static void
-set_table(Query *query, Oid relid)
+/*
+ * The partition, locked as the table is; InvalidOid if it cannot be told, or
+ * if the query cannot be one of it.
+ */
+static Oid
+find_our_partition(const Query *query, Relation rel, ParamListInfo params)
 {
-	RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
+	const RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
+	Oid			relid = find_partition(query, rel, params);
+	int			level = -1;
+	bool		is_ours;
+	Relation	partition;
 
-	query->rtable = lappend(query->rtable, copyObject(rte));
+	if (!OidIsValid(relid) || has_whole_row((Node *) query, &level))
+		return InvalidOid;
+	partition = table_open(relid, rte->rellockmode);
+	is_ours = partition->rd_rel->relkind == RELKIND_FOREIGN_TABLE &&
+		plan_hook_is_our_foreign_table(relid) &&
+		are_columns_alike(RelationGetDescr(rel), RelationGetDescr(partition));
+	table_close(partition, NoLock);
+	return is_ours ? relid : InvalidOid;
+}
+
+/* The entry of the table becomes that of its partition. */
+static void
+set_partition(Query *query, RangeTblEntry *rte, Oid relid)
+{
 	/* as the planner names partitions */
 	if (rte->alias == NULL)
 		rte->alias = makeAlias(rte->eref->aliasname, NIL);
-	rte->relid = relid;
 	rte->relkind = RELKIND_FOREIGN_TABLE;
 	rte->inh = false;
-	compat_drop_permissions(query, rte);
+	compat_set_unchecked_table(query, rte, relid);
 }
 
 bool
-plan_route(Query *query, ParamListInfo params)
+plan_route_lookup(Query *query, ParamListInfo params)
 {
-	int			level = -1;
-	bool		is_routed = false;
+	RangeTblEntry *rte;
 	Relation	rel;
 	Oid			relid;
 
-	if (!is_lookup(query))
+	if (query->commandType != CMD_SELECT || !has_one_table(query))
 		return false;
-	rel = table_open(linitial_node(RangeTblEntry, query->rtable)->relid, NoLock);
-	relid = find_partition(query, rel, params);
-	if (OidIsValid(relid) && !has_whole_row((Node *) query, &level))
-	{
-		Relation	partition = table_open(relid, AccessShareLock);
-
-		is_routed = partition->rd_rel->relkind == RELKIND_FOREIGN_TABLE &&
-			plan_hook_is_our_foreign_table(relid) &&
-			are_columns_alike(RelationGetDescr(rel),
-							  RelationGetDescr(partition));
-		table_close(partition, NoLock);
-	}
+	rte = linitial_node(RangeTblEntry, query->rtable);
+	rel = table_open(rte->relid, NoLock);
+	relid = find_our_partition(query, rel, params);
 	table_close(rel, NoLock);
-	if (is_routed)
-		set_table(query, relid);
-	return is_routed;
+	if (!OidIsValid(relid))
+		return false;
+	query->rtable = lappend(query->rtable, copyObject(rte));
+	set_partition(query, rte, relid);
+	return true;
+}
+
+/* ---- changes ---- */
+
+static bool
+sets_column(const Query *query, AttrNumber attnum)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->targetList)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (!entry->resjunk && entry->resno == attnum)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A row that may move is left to core, and so are triggers, of which it asks
+ * the target while it plans.
+ */
+static bool
+stays_in_partition(const Query *query, Relation rel)
+{
+	return rel->trigdesc == NULL && !rel->rd_rel->relispartition &&
+		query->withCheckOptions == NIL &&
+		(query->commandType == CMD_DELETE ||
+		 !sets_column(query, RelationGetPartitionKey(rel)->partattrs[0]));
+}
+
+bool
+plan_route_change(Query *query, ParamListInfo params)
+{
+	RangeTblEntry *rte;
+	Relation	rel;
+	Oid			relid = InvalidOid;
+
+	if ((query->commandType != CMD_UPDATE &&
+		 query->commandType != CMD_DELETE) || !has_one_table(query))
+		return false;
+	rte = linitial_node(RangeTblEntry, query->rtable);
+	rel = table_open(rte->relid, NoLock);
+	if (stays_in_partition(query, rel))
+		relid = find_our_partition(query, rel, params);
+	table_close(rel, NoLock);
+	if (!OidIsValid(relid))
+		return false;
+	ChangeVarNodes((Node *) query, TABLE_INDEX, PARTITION_INDEX, 0);
+	rte = copyObject(rte);
+	query->rtable = lappend(query->rtable, rte);
+	set_partition(query, rte, relid);
+	return true;
 }
 
 void
-plan_route_finish(PlannedStmt *plan)
+plan_route_finish_change(PlannedStmt *plan)
+{
+	ModifyTable *modify = (ModifyTable *) plan->planTree;
+
+	/* another module may have put a node of its own there */
+	if (IsA(modify, ModifyTable))
+	{
+		modify->nominalRelation = TABLE_INDEX;
+		modify->rootRelation = TABLE_INDEX;
+		compat_add_result_relation(plan, TABLE_INDEX);
+	}
+	compat_remove_empty_permissions(plan);
+}
+
+void
+plan_route_finish_lookup(PlannedStmt *plan)
 {
 	compat_remove_empty_permissions(plan);
 }
 
+/* ---- the table that a partition stands for ---- */
+
+/* Nothing scans the table, and its name is the one that the partition has. */
+static bool
+is_origin(PlannerInfo *root, const RangeTblEntry *partition, Index rtindex)
+{
+	const RangeTblEntry *rte;
+
+	if (rtindex >= root->simple_rel_array_size ||
+		root->simple_rel_array[rtindex] != NULL)
+		return false;
+	rte = planner_rt_fetch(rtindex, root);
+	return rte && rte->rtekind == RTE_RELATION &&
+		rte->relkind == RELKIND_PARTITIONED_TABLE &&
+		strcmp(rte->eref->aliasname, partition->alias->aliasname) == 0;
+}
+
 /*
- * Its entry follows, also where the query has been pulled up into another, and
- * nothing scans it.
+ * The entry of the table follows, also where the query has been pulled up into
+ * another, or goes ahead of a target's.
  */
 Oid
 plan_route_origin(PlannerInfo *root, Index rtindex)
 {
-	Index		next = rtindex + 1;
+	Index		origin = rtindex == root->parse->resultRelation ?
+	rtindex - 1 : rtindex + 1;
 	const RangeTblEntry *rte = planner_rt_fetch(rtindex, root);
-	const RangeTblEntry *origin;
 
 	if (rte->relkind != RELKIND_FOREIGN_TABLE || rte->alias == NULL ||
-		next >= root->simple_rel_array_size ||
-		root->simple_rel_array[next] != NULL ||
-		(root->append_rel_array && root->append_rel_array[rtindex]))
+		(root->append_rel_array && root->append_rel_array[rtindex]) ||
+		origin == 0 || !is_origin(root, rte, origin))
 		return InvalidOid;
-	origin = planner_rt_fetch(next, root);
-	return origin && origin->rtekind == RTE_RELATION &&
-		origin->relkind == RELKIND_PARTITIONED_TABLE &&
-		strcmp(origin->eref->aliasname, rte->alias->aliasname) == 0 ?
-		origin->relid : InvalidOid;
+	return planner_rt_fetch(origin, root)->relid;
 }

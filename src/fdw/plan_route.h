@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_route.h
- *	  A query by key is planned for its partition alone.
+ *	  A statement by key is planned for its partition alone.
  *
  * Does not wait, but for the lock of the partition.
  *
@@ -18,14 +18,19 @@
 #include "nodes/parsenodes.h"
 
 /*
- * Makes a query of one partitioned table, which has not been planned yet, one
- * of the foreign table of ours that is the partition of the key it asks for,
- * where that can be told now; params are the parameters whose values are known,
- * or NULL.  Subqueries are left alone.  True if it has become one; then the
- * plan that comes of it must be finished.
+ * Makes a statement about one partitioned table, which has not been planned
+ * yet, one about the foreign table of ours that is the partition of the key it
+ * asks for, where that can be told now; params are the parameters whose values
+ * are known, or NULL.  True if it has become one; then the plan that comes of
+ * it must be finished.
+ *
+ * A lookup is a query at whatever depth, its subqueries left alone; a change
+ * is an UPDATE or DELETE that is planned by itself.
  */
-extern bool plan_route(Query *query, ParamListInfo params);
-extern void plan_route_finish(PlannedStmt *plan);
+extern bool plan_route_lookup(Query *query, ParamListInfo params);
+extern void plan_route_finish_lookup(PlannedStmt *plan);
+extern bool plan_route_change(Query *query, ParamListInfo params);
+extern void plan_route_finish_change(PlannedStmt *plan);
 
 /*
  * The partitioned table for which the table at rtindex stands since then, whose
