@@ -13,10 +13,11 @@ pgbench beside the coordinator, in simple and in prepared mode.  After each run
 it is checked that the shards have as many changes as pgbench counted.
 
 For transfers there is a fifth way, a two-phase commit as it can be had with what
-PostgreSQL brings along: a procedure on the coordinator that speaks to the shards
-through dblink, one statement after another as postgres_fdw does, and that
-writes its decision to a table and commits it between PREPARE TRANSACTION and
-COMMIT PREPARED.  It never cleans that table, and has no recovery.
+PostgreSQL brings along: functions on the coordinator that speak to the shards
+through dblink, one statement after another as postgres_fdw does.  The client
+calls one for each of the changes, as it sends an UPDATE for each in the other
+ways, and one that writes the decision to a table and commits it between PREPARE
+TRANSACTION and COMMIT PREPARED.  It never cleans that table, and has no recovery.
 
 =cut
 
@@ -71,6 +72,8 @@ my $transfer = "BEGIN;\n"
   . " WHERE id = :from;\n"
   . "UPDATE account SET balance = balance + :amount, hits = hits + 1"
   . " WHERE id = :to;\nCOMMIT;\n";
+my $serial_transfer = "SELECT public.add(:from, 0 - :amount);\n"
+  . "SELECT public.add(:to, :amount);\nCALL public.finish(:from, :to);\n";
 
 my %title = (
 	ours => 'shard_fdw',
@@ -216,26 +219,29 @@ sub _create_serial
 	$cluster->sql('CREATE EXTENSION dblink');
 	$cluster->sql(<<~SQL);
 		CREATE TABLE public.decision (gid text);
-		CREATE PROCEDURE public.transfer(source int8, target int8, amount int8)
+		CREATE FUNCTION public.shard_of(account int8) RETURNS text LANGUAGE sql
+		RETURN 'shard_' || (account - 1) / $self->{part};
+		CREATE FUNCTION public.add(account int8, amount int8) RETURNS void
 		LANGUAGE plpgsql AS \$\$
 		DECLARE
-			shards text[] := ARRAY[
-				'shard_' || (source - 1) / $self->{part},
-				'shard_' || (target - 1) / $self->{part}];
-			gid text := 'bench_' || pg_backend_pid() || '_' || pg_current_xact_id();
-			shard text;
+			shard text := public.shard_of(account);
 		BEGIN
 			IF dblink_get_connections() IS NULL THEN
 				$connect
 			END IF;
-			PERFORM dblink_exec(shards[1], 'START TRANSACTION');
-			PERFORM dblink_exec(shards[1], format(
-				'UPDATE account SET balance = balance - %s, hits = hits + 1'
-				' WHERE id = %s', amount, source));
-			PERFORM dblink_exec(shards[2], 'START TRANSACTION');
-			PERFORM dblink_exec(shards[2], format(
+			PERFORM dblink_exec(shard, 'START TRANSACTION');
+			PERFORM dblink_exec(shard, format(
 				'UPDATE account SET balance = balance + %s, hits = hits + 1'
-				' WHERE id = %s', amount, target));
+				' WHERE id = %s', amount, account));
+		END \$\$;
+		CREATE PROCEDURE public.finish(source int8, target int8)
+		LANGUAGE plpgsql AS \$\$
+		DECLARE
+			shards text[] :=
+				ARRAY[public.shard_of(source), public.shard_of(target)];
+			gid text := 'bench_' || pg_backend_pid() || '_' || pg_current_xact_id();
+			shard text;
+		BEGIN
 			FOREACH shard IN ARRAY shards LOOP
 				PERFORM dblink_exec(shard,
 					format('PREPARE TRANSACTION %L', gid));
@@ -264,7 +270,7 @@ sub _write_scripts
 			{
 				$script .=
 				  $way eq 'serial'
-				  ? "CALL public.transfer(:from, :to, :amount);\n"
+				  ? $serial_transfer
 				  : $transfer;
 			}
 			$script =~ s/:rows/$self->{rows}/g;
