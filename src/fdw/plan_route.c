@@ -298,7 +298,10 @@ find_our_partition(const Query *query, Relation rel, ParamListInfo params)
 
 	if (!OidIsValid(relid) || has_whole_row((Node *) query, &level))
 		return InvalidOid;
-	partition = table_open(relid, rte->rellockmode);
+	partition = try_table_open(relid, rte->rellockmode);
+	/* detached concurrently, and dropped: core does without it */
+	if (partition == NULL)
+		return InvalidOid;
 	is_ours = partition->rd_rel->relkind == RELKIND_FOREIGN_TABLE &&
 		plan_hook_is_our_foreign_table(relid) &&
 		are_columns_alike(RelationGetDescr(rel), RelationGetDescr(partition));
