@@ -157,6 +157,13 @@ ROLLBACK TO s;
 COMMIT;
 SELECT k, v FROM co WHERE k IN (50, 10050) ORDER BY k;
 SELECT test.settled();
+-- text put together from what has no collation of its own
+INSERT INTO co VALUES (50, 't', 1) ON CONFLICT (k) DO UPDATE SET v = 'n' || co.n RETURNING v;
+PREPARE joined(text) AS INSERT INTO co VALUES (50, 't', 1) ON CONFLICT (k) DO UPDATE SET v = left(repeat($1 || co.n, 2), 3) || length('x' || co.n) RETURNING v;
+EXECUTE joined('p');
+DEALLOCATE joined;
+INSERT INTO co VALUES (50, 't', 1) ON CONFLICT (k) DO UPDATE SET v = upper('n' || co.n);
+INSERT INTO co VALUES (50, 't', 1) ON CONFLICT (k) DO UPDATE SET v = greatest('n' || co.n, 'N');
 -- constants and parameters take the type of the remote column
 CREATE TYPE s0.co_mood AS ENUM ('sad', 'glad');
 CREATE TABLE s0.co_feel (id int PRIMARY KEY, mood s0.co_mood, n int2);

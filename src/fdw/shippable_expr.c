@@ -446,12 +446,48 @@ is_unshippable_param(Param *param, Walk *outer)
 	return is_unshippable_value((Node *) param, outer);
 }
 
-/* Default collation here and there, and a test that it does not decide? */
+/* Does the node call what gives the same under any collation? */
 static bool
-is_default_equality(Node *node, Oid input, const Walk *inner)
+ignores_collation(Node *node)
+{
+	Oid			function = InvalidOid;
+
+	if (IsA(node, FuncExpr))
+		function = ((FuncExpr *) node)->funcid;
+	else if (IsA(node, OpExpr))
+		function = get_opcode(((OpExpr *) node)->opno);
+	switch (function)
+	{
+		case F_TEXTCAT:
+		case F_LENGTH_TEXT:
+		case F_CHAR_LENGTH_TEXT:
+		case F_CHARACTER_LENGTH_TEXT:
+		case F_OCTET_LENGTH_TEXT:
+		case F_SUBSTR_TEXT_INT4:
+		case F_SUBSTR_TEXT_INT4_INT4:
+		case F_SUBSTRING_TEXT_INT4:
+		case F_SUBSTRING_TEXT_INT4_INT4:
+		case F_LEFT:
+		case F_RIGHT:
+		case F_LPAD_TEXT_INT4:
+		case F_LPAD_TEXT_INT4_TEXT:
+		case F_RPAD_TEXT_INT4:
+		case F_RPAD_TEXT_INT4_TEXT:
+		case F_REPEAT:
+		case F_MD5_TEXT:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Default collation here and there, and a result that it does not decide? */
+static bool
+is_default_undecisive(Node *node, Oid input, const Walk *inner)
 {
 	return input == DEFAULT_COLLATION_OID &&
-		inner->found.derivation == DERIVATION_NONE && is_equality(node);
+		inner->found.derivation == DERIVATION_NONE &&
+		(is_equality(node) || ignores_collation(node));
 }
 
 /* The last step for a node whose arguments were walked into inner. */
@@ -481,7 +517,7 @@ is_unshippable_call(Node *node, Walk *outer)
 		return true;
 	if (!shippable_collation_is_portable(input) &&
 		!is_input_derived(input, &inner) &&
-		!is_default_equality(node, input, &inner))
+		!is_default_undecisive(node, input, &inner))
 		return true;
 	return is_unshippable_result(node, &inner, outer);
 }
