@@ -27,6 +27,7 @@
 #include "fdw/fdw_relinfo.h"
 #include "fdw/plan_cost.h"
 #include "fdw/plan_order.h"
+#include "fdw/plan_sample.h"
 #include "fdw/table_cache.h"
 
 /* ---- size ---- */
@@ -69,6 +70,7 @@ shardGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel,
 					   Oid foreigntableid)
 {
 	FdwRelInfo *info = palloc0(sizeof(FdwRelInfo));
+	ShipScope	scope;
 
 	info->options = table_cache_options(foreigntableid);
 	info->serverid = baserel->serverid;
@@ -76,6 +78,8 @@ shardGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel,
 	baserel->fdw_private = info;
 	classify_conds(baserel, info);
 	find_used_attrs(baserel, info);
+	scope = fdw_relinfo_scope(info);
+	plan_sample_set_size(root, baserel, &scope);
 	plan_cost_set_size(root, baserel);
 }
 
@@ -186,6 +190,9 @@ may_take_params(PlannerInfo *root, RelOptInfo *baserel)
 	int			relid;
 
 	if (baserel->joininfo == NIL && !baserel->has_eclass_joins)
+		return false;
+	/* each lookup would take another sample */
+	if (plan_sample_is_wanted(root, baserel->relid))
 		return false;
 	if (baserel->lateral_relids != NULL ||
 		!bms_get_singleton_member(baserel->top_parent_relids, &relid))

@@ -30,6 +30,7 @@
 
 #include "fdw/fdw_plan.h"
 #include "fdw/partial_agg.h"
+#include "fdw/plan_sample.h"
 #include "fdw/plan_single.h"
 #include "fdw/plan_values.h"
 #include "fdw/remote_select.h"
@@ -138,6 +139,7 @@ append_table(StringInfo buf, RemoteExprContext *context, Index rtindex)
 	remote_sql_relation(buf, rel);
 	table_close(rel, NoLock);
 	appendStringInfo(buf, " r%d", remote_expr_alias(context->scope, rtindex));
+	plan_sample_append(buf, context, rtindex);
 }
 
 /* A side of a full join, with its conditions checked before. */

@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 
 #include "fdw/fdw_plan.h"
+#include "fdw/plan_sample.h"
 #include "fdw/remote_sql.h"
 #include "fdw/shippable.h"
 #include "fdw/table_cache.h"
@@ -128,6 +129,8 @@ remote_sql_select(StringInfo buf, RemoteExprContext *context, Relation rel,
 	appendStringInfoString(buf, " FROM ");
 	remote_sql_relation(buf, rel);
 	appendStringInfoString(buf, " r1");
+	plan_sample_append(buf, context,
+					   bms_singleton_member(context->scope->relids));
 	append_where(buf, context, conds);
 }
 
