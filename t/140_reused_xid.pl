@@ -116,6 +116,38 @@ $cluster->settled_ok(10, 'after a crash');
 is($transfer->outcome, 'all', 'the transfer is committed');
 $cluster->assert_atomic('after a crash');
 
+# An id that is really handed out twice: the commit status of the number is that
+# of the second transaction, and the first is on no shard.
+my ($xid, $next);
+foreach (1 .. 5)
+{
+	$transfer = $cluster->transfer(0, 1, 10);
+	$session = $cluster->session;
+	$session->safe('BEGIN');
+	$xid = $session->safe('SELECT pg_current_xact_id()');
+	$rule = $relay->rule(
+		match => '^PREPARE TRANSACTION',
+		side => 'answer',
+		action => 'hold',
+		times => 0);
+	$session->safe($_) foreach grep { $_ ne 'BEGIN' } $transfer->statements;
+	$session->send('COMMIT');
+	ok($rule->wait_fired(30, 2), "$xid is prepared on both shards");
+	$cluster->kill_server($cluster->coordinator);
+	$rule->discard;
+	$relay->clear;
+	$cluster->restart_coordinator;
+	do { $next = $cluster->sql('SELECT pg_current_xact_id()') }
+	  while ($next < $xid);
+	$cluster->settled_ok(10, 'after that crash');
+	is($transfer->outcome, 'none', "what had $xid first is on no shard");
+	$cluster->assert_atomic('after that crash');
+	last if $next == $xid;    # else the number had reached the WAL
+}
+is($next, $xid, 'the number was handed out again');
+is($cluster->sql("SELECT pg_xact_status('$xid')"),
+	'committed', 'and says "committed", of the second');
+
 $cluster->logs_clean_ok;
 $cluster->stop;
 done_testing;
