@@ -314,7 +314,7 @@ EXECUTE twice;
 EXECUTE twice;
 ALTER TABLE s0.u_0 ALTER n TYPE numeric(14,3);
 EXECUTE twice;
--- a row the plan may meet again is not kept waiting
+-- what the plan would meet again has been read before, so rows can wait
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SELECT batches('INSERT INTO far.u (k, id) SELECT o.k + 60000, x.m FROM other o LEFT JOIN LATERAL (SELECT max(k) AS m FROM far.u WHERE k > o.k) x ON true RETURNING k');

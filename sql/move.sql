@@ -113,7 +113,14 @@ SELECT tableoid::regclass, * FROM mv WHERE k IN (2, 1002);
 DROP TRIGGER keep ON s0.mv;
 -- what cannot be done says so
 UPDATE mv SET k = 1002 WHERE k = 2 RETURNING tableoid;
-SELECT test.sqlstate('UPDATE mv SET k = (k + 1000) % 2000, n = (SELECT count(*) FROM mv x WHERE x.n = mv.n) WHERE k < 2000');
+SELECT mv_state();
+-- a table that is looked at while rows move is read before
+BEGIN;
+CREATE TEMP TABLE mv_wanted AS SELECT (k + 1000) % 2000 AS k, (SELECT count(*) FROM mv x WHERE x.n = mv.n)::int AS n FROM mv WHERE k < 2000;
+UPDATE mv SET k = (k + 1000) % 2000, n = (SELECT count(*) FROM mv x WHERE x.n = mv.n) WHERE k < 2000;
+(SELECT k, n FROM mv WHERE k < 2000 EXCEPT ALL SELECT k, n FROM mv_wanted) UNION ALL (SELECT k, n FROM mv_wanted EXCEPT ALL SELECT k, n FROM mv WHERE k < 2000);
+SELECT mv_state();
+ROLLBACK;
 SELECT mv_state();
 -- what made the transaction on a shard fail is told, whoever meets it first
 TRUNCATE mv;

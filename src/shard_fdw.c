@@ -17,6 +17,7 @@
 #include "base/compat.h"
 #include "base/server_version.h"
 #include "base/settings.h"
+#include "fdw/exec_drain.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/exec_returning.h"
 #include "fdw/plan_hook.h"
@@ -48,6 +49,7 @@ _PG_init(void)
 	drop_guard_init();
 	utility_hook_init();
 	scan_group_init();
+	exec_drain_init();
 	exec_hooks_init();
 	exec_returning_init();
 	plan_hook_init();

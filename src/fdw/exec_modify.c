@@ -39,6 +39,7 @@
 #include "base/compat_executor.h"
 #include "fdw/bulk_insert.h"
 #include "fdw/exec_conflict.h"
+#include "fdw/exec_drain.h"
 #include "fdw/exec_hooks.h"
 #include "fdw/exec_move.h"
 #include "fdw/exec_returning.h"
@@ -410,8 +411,10 @@ choose_returning(const ModifyTableState *mtstate, const ResultRelInfo *rinfo,
  * Queries that have been sent do not see them.
  */
 static void
-check_row_movement(const ModifyState *modify)
+check_row_movement(const ModifyState *modify, const ModifyTable *plan)
 {
+	if (exec_drain_is_below(&plan->plan))
+		return;
 	if (scan_group_may_see_writes(modify->estate, modify->userid,
 								  modify->serverid))
 		ereport(ERROR,
@@ -442,7 +445,7 @@ shardBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 				exec_hooks_copy_correction() != NULL);
 	MemoryContextSwitchTo(old_context);
 	if (plan && plan->operation != CMD_INSERT)
-		check_row_movement(modify);
+		check_row_movement(modify, plan);
 	if (rinfo->ri_FdwState)
 		((ModifyState *) rinfo->ri_FdwState)->arrivals = modify;
 	else

@@ -41,6 +41,7 @@
 #include "base/settings.h"
 #include "fdw/fdw_handler.h"
 #include "fdw/plan_conflict.h"
+#include "fdw/plan_drain.h"
 #include "fdw/plan_hook.h"
 #include "fdw/plan_route.h"
 #include "fdw/plan_returning.h"
@@ -270,12 +271,14 @@ plan_query(COMPAT_PLANNER_ARGS)
 		result = compat_call_planner(plan_next);
 	if (is_conflict_hidden)
 		plan_conflict_restore(result);
-	if (result->hasReturning || result->hasModifyingCTE)
-		plan_returning_add(result);
 	if (search.is_routed)
 		plan_route_finish_lookup(result);
 	if (is_change_routed)
 		plan_route_finish_change(result);
+	if (result->commandType != CMD_SELECT || result->hasModifyingCTE)
+		plan_drain_add(result);
+	if (result->hasReturning || result->hasModifyingCTE)
+		plan_returning_add(result);
 	name_windows(run.window_scans);
 	current_run = outer_run;
 	return result;

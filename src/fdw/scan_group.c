@@ -40,6 +40,7 @@
 #include "utils/lsyscache.h"
 
 #include "base/compat_executor.h"
+#include "fdw/exec_drain.h"
 #include "fdw/scan_group.h"
 #include "txn/coordinator.h"
 
@@ -72,6 +73,7 @@ typedef struct ScanSet
 	bool		is_read_only;	/* changes nothing */
 	bool		may_write_between;	/* rows may go to shards while others come
 									 * from them */
+	bool		reads_first;	/* but not before all have come */
 	uint64		round;			/* counts calls of mark_conflicts() */
 	dlist_node *found_last;		/* by find_member() */
 	MemoryContextCallback callback;
@@ -461,6 +463,37 @@ has_remote_target(const ScanSet *set)
 	return false;
 }
 
+/* Local rows that have changed meanwhile are checked by running parts again. */
+static bool
+may_recheck_rows(const ModifyTable *modify, EState *estate)
+{
+	ListCell   *cell;
+
+	if (modify->operation == CMD_INSERT)
+		return false;
+	foreach(cell, modify->resultRelations)
+	{
+		if (exec_rt_fetch(lfirst_int(cell), estate)->relkind !=
+			RELKIND_FOREIGN_TABLE)
+			return true;
+	}
+	return false;
+}
+
+/* See plan_drain.h; there may be a node above the change, see plan_returning.h. */
+static bool
+reads_before_writes(EState *estate)
+{
+	const PlannedStmt *stmt = estate->es_plannedstmt;
+	const Plan *plan = stmt->planTree;
+
+	if (IsA(plan, CustomScan) && ((CustomScan *) plan)->custom_plans != NIL)
+		plan = linitial(((CustomScan *) plan)->custom_plans);
+	return IsA(plan, ModifyTable) && exec_drain_is_below(plan) &&
+		!stmt->hasModifyingCTE &&
+		!may_recheck_rows((const ModifyTable *) plan, estate);
+}
+
 static void
 describe_statement(ScanSet *set)
 {
@@ -472,6 +505,7 @@ describe_statement(ScanSet *set)
 		!stmt->hasModifyingCTE;
 	set->is_plain_select = set->is_read_only && stmt->rowMarks == NIL;
 	set->may_write_between = has_remote_target(set);
+	set->reads_first = reads_before_writes(set->estate);
 }
 
 static void
@@ -621,6 +655,8 @@ scan_group_may_see_writes(EState *estate, Oid userid, Oid serverid)
 	ScanSet    *set = find_set(estate);
 	dlist_iter	iter;
 
+	if (set->reads_first)
+		return false;
 	dlist_foreach(iter, &set->members)
 	{
 		if (may_see_writes(dlist_container(ScanMember, node_link, iter.cur),
@@ -653,6 +689,8 @@ scan_group_may_see_table(EState *estate, Oid userid, Oid serverid, Oid relid)
 	List	   *tables = list_make1_oid(relid);
 	dlist_iter	iter;
 
+	if (set->reads_first)
+		return false;
 	if (get_rel_relispartition(relid))
 		tables = list_concat(tables, get_partition_ancestors(relid));
 
