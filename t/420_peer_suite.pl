@@ -47,7 +47,7 @@ my @listed = (
 		theirs =>
 		  qr/^(ERROR: (new row for relation "loct" violates|cannot route tuples into foreign table to be updated)[^\n]*(\nDETAIL: [^\n]*)?|((locp|remp|ftable|batch_cp\w+) \| [^\n]*\n?)*)$/,
 		ours =>
-		  qr/^(a \| b\n.*\(\d+ rows?\)\n?|ERROR: cannot move rows to foreign table "\w+" while its server is read\n.*|((locp|remp|ftable|batch_cp\w+) \| [^\n]*\n?)*)$/s,
+		  qr/^(a \| b( \| x)?\n.*\(\d+ rows?\)\n?|ERROR: cannot move rows to foreign table "\w+" while its server is read\n.*|((locp|remp|ftable|batch_cp\w+) \| [^\n]*\n?)*)$/s,
 		at_least => 5
 	},
 	{
