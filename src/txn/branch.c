@@ -161,6 +161,17 @@ observe_statement(RemoteRequest *request, void *arg)
 	observe_lost(arg, request);
 }
 
+/*
+ * Does what is answered now lie behind a savepoint that is about to be rolled
+ * back to?  It may have met the request to cancel the statement before it.
+ */
+static bool
+is_being_rolled_back(const TxnBranch *branch)
+{
+	return branch->aborting_level > 0 &&
+		branch->depth_done >= branch->aborting_level;
+}
+
 static void
 observe_probe(RemoteRequest *request, void *arg)
 {
@@ -173,7 +184,7 @@ observe_probe(RemoteRequest *request, void *arg)
 
 	/* skipped: its statement failed; failed by itself: the block had before */
 	if (remote_request_state(request) == REMOTE_REQUEST_FAILED &&
-		branch->state == BRANCH_OPEN)
+		branch->state == BRANCH_OPEN && !is_being_rolled_back(branch))
 		branch->state = BRANCH_BROKEN;
 	if (remote_request_state(request) != REMOTE_REQUEST_DONE ||
 		result == NULL || remote_result_nrows(result) != 1)
@@ -850,6 +861,13 @@ branch_subcommit(TxnBranch *branch, int level)
 	branch->depth = level - 1;
 }
 
+void
+branch_start_subabort_noerror(TxnBranch *branch, int level)
+{
+	remote_request_orphan_level_noerror(branch->conn, level);
+	branch->aborting_level = level;
+}
+
 /*
  * Nothing is outstanding on the connection but what outer levels wait for,
  * and perhaps, while it is being opened, our own BEGIN and SAVEPOINT.
@@ -857,6 +875,7 @@ branch_subcommit(TxnBranch *branch, int level)
 void
 branch_subabort_noerror(TxnBranch *branch, int level)
 {
+	branch->aborting_level = 0;
 	if (branch->state == BRANCH_LOST && branch->begin_level >= level)
 	{
 		/* nothing of outer levels is gone: a fresh start is possible */

@@ -194,8 +194,12 @@ extern RemoteRequest *branch_end_request(const TxnBranch *branch);
 /* The name it was prepared under, or is being; "" if never. */
 extern const char *branch_gid(const TxnBranch *branch);
 
-/* Follow the local savepoints. */
+/*
+ * Follow the local savepoints.  When an abort has been started, what is still
+ * running for the level is to be stopped first.
+ */
 extern void branch_subcommit(TxnBranch *branch, int level); /* guarded */
+extern void branch_start_subabort_noerror(TxnBranch *branch, int level);
 extern void branch_subabort_noerror(TxnBranch *branch, int level);
 
 /* What has been sent and received since the branch was made. */

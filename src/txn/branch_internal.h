@@ -31,6 +31,7 @@ struct TxnBranch
 	int			depth;			/* nesting of the shard's transaction when all
 								 * that is queued is done; 0: none */
 	int			depth_done;		/* nesting as far as the shard has said */
+	int			aborting_level; /* local level whose abort is under way */
 	int			read_only_level;	/* level at which it became READ ONLY on
 									 * the shard; 0: it is READ WRITE */
 	int			lock_timeout;	/* told to the shard, in ms; 0: nothing, its

@@ -942,8 +942,7 @@ subabort_noerror(void)
 	int			position;
 
 	for (position = 0; position < current.nbranches; position++)
-		remote_request_orphan_level_noerror(branch_conn(current.branches[position]),
-											level);
+		branch_start_subabort_noerror(current.branches[position], level);
 	stop_running_noerror(step_deadline(setting_cancel_timeout));
 	for (position = 0; position < current.nbranches; position++)
 		branch_subabort_noerror(current.branches[position], level);
